@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def member(name: str, project: Project, role: Role) -> User:
 
 
 PARTS = {"timed": ("timed",), "processes": ("browser", "processes"), "together": ()}  # part → its markers
+OF_ANOTHER_PART = re.compile(r"^pytestmark = .*\bmark\.(?:timed|browser|processes)\b", re.MULTILINE)
 BROWSER = Path(__file__).parent / "browser"  # its conftest marks all tests there
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
@@ -134,13 +136,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Skip files without tests of the selected part: importing all files would take each process seconds."""
-    markers = PARTS.get(config.getoption("part") or "together", ())
-    if not markers or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+    part = config.getoption("part")
+    if not part or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
         return None
-    if "browser" in markers and BROWSER in collection_path.parents:
-        return None
+    if BROWSER in collection_path.parents:
+        return None if part == "processes" else True
     text = collection_path.read_text()
-    return None if any(f"mark.{marker}" in text for marker in markers) else True
+    markers = PARTS[part]
+    if markers:
+        return None if any(f"mark.{marker}" in text for marker in markers) else True
+    return OF_ANOTHER_PART.search(text) is not None or None
 
 
 @pytest.hookimpl(trylast=True)  # after tests/browser/conftest.py has added its markers
@@ -150,16 +155,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     axe_first = config.getoption("part") == "processes"
 
     def order(item: pytest.Item) -> tuple[bool, bool]:
-        axe = item.path.name == "test_axe.py"
-        return "browser" in item.path.parts and not (axe and axe_first), not axe
+        axe = item.nodeid.startswith("tests/browser/test_axe.py")
+        return item.nodeid.startswith("tests/browser/") and not (axe and axe_first), not axe
 
     items.sort(key=order)
     if config.getoption("other_database"):
-        config.hook.pytest_deselected(items=[item for item in items if not may_differ(item)])
-        items[:] = [item for item in items if may_differ(item)]
+        select(items, config, may_differ)
     if part := config.getoption("part"):
-        config.hook.pytest_deselected(items=[item for item in items if part_of(item) != part])
-        items[:] = [item for item in items if part_of(item) == part]
+        select(items, config, lambda item: part_of(item) == part)
+
+
+def select(items: list[pytest.Item], config: pytest.Config, is_wanted: Callable[[pytest.Item], bool]) -> None:
+    """Deselect all other tests."""
+    wanted, others = [], []
+    for item in items:
+        (wanted if is_wanted(item) else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = wanted
 
 
 def may_differ(item: pytest.Item) -> bool:

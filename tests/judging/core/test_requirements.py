@@ -1,5 +1,7 @@
 """Requirements on a report."""
 
+from functools import cache
+
 import pytest
 
 from judging.core.requirements import RequirementError, decide, exit_status, parse_requirement
@@ -13,11 +15,13 @@ def scores(values=SCORES, candidate="alpha", **more):
     return [said(value, candidate=candidate, row=row, **more) for row, value in enumerate(values)]
 
 
-REPORT = document([*scores(), *scores([value - 2 for value in SCORES], "beta")])
+@cache
+def report_of_two():
+    return document([*scores(), *scores([value - 2 for value in SCORES], "beta")])
 
 
-def decided(text, report=REPORT, **options):
-    return decide(parse_requirement(text), report, **options)
+def decided(text, report=None, **options):
+    return decide(parse_requirement(text), report or report_of_two(), **options)
 
 
 @pytest.mark.parametrize(

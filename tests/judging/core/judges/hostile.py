@@ -15,7 +15,7 @@ def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
 
 def gzipped(body: bytes, times: int) -> bytes:
     for _ in range(times):
-        body = gzip.compress(body)
+        body = gzip.compress(body, 1)
     return body
 
 

@@ -1,5 +1,8 @@
 """The document has exactly the keys that its consumers rely on."""
 
+from functools import reduce
+from operator import getitem
+
 import numpy as np
 import pytest
 
@@ -48,48 +51,50 @@ FEATURES = answer_features(
         for number in (1, 2)
     ]
 )
-SCORES = document(bools(), METRIC, features=FEATURES)
-SIDES = document(comparisons(), ScaledMetric("m"), features=FEATURES)
-BY_FIELD = breakdown(table(bools(), METRIC), [METRIC], "subject", {1: "art", 2: "art"})
 
 
-def first(document, name):
-    return document[name][0]
+@pytest.fixture(scope="module")
+def documents():
+    return {
+        "scores": document(bools(), METRIC, features=FEATURES),
+        "sides": document(comparisons(), ScaledMetric("m"), features=FEATURES),
+        "by_field": breakdown(table(bools(), METRIC), [METRIC], "subject", {1: "art", 2: "art"}),
+    }
 
 
 @pytest.mark.parametrize(
-    ("part", "names"),
+    ("path", "names"),
     [
-        (SCORES["candidates"]["alpha"]["m"], CELL),
-        (SCORES["people_candidates"]["alpha"]["m"], "mean ci_low ci_high se items responses scored"),
-        (first(SCORES, "pairs"), "a b metric items difference ci_low ci_high p p_holm wins ties losses"),
-        (first(SIDES, "side_by_side"), "metric by candidates pairs connected first_side style"),
-        (first(SIDES, "side_by_side")["candidates"]["alpha"], SIDE_CELL),
-        (first(SIDES, "side_by_side")["pairs"][0], "a b wins ties losses both_bad win_rate ci_low ci_high"),
-        (first(SIDES, "side_by_side")["first_side"], "first second ties share ci_low ci_high"),
-        (first(SIDES, "side_by_side")["style"]["length"], "coefficient se"),
-        (first(SCORES, "judges"), JUDGES),
-        (first(SCORES, "judges")["human"], "items exact kappa_weighted alpha"),
-        (first(SCORES, "repeats"), "metric judge items exact alpha"),
-        (first(SIDES, "order"), "metric judge pairs flips share first_side"),
-        (first(SCORES, "length"), "metric judge spearman ci_low ci_high slope_per_doubling"),
+        (("scores", "candidates", "alpha", "m"), CELL),
+        (("scores", "people_candidates", "alpha", "m"), "mean ci_low ci_high se items responses scored"),
+        (("scores", "pairs", 0), "a b metric items difference ci_low ci_high p p_holm wins ties losses"),
+        (("sides", "side_by_side", 0), "metric by candidates pairs connected first_side style"),
+        (("sides", "side_by_side", 0, "candidates", "alpha"), SIDE_CELL),
+        (("sides", "side_by_side", 0, "pairs", 0), "a b wins ties losses both_bad win_rate ci_low ci_high"),
+        (("sides", "side_by_side", 0, "first_side"), "first second ties share ci_low ci_high"),
+        (("sides", "side_by_side", 0, "style", "length"), "coefficient se"),
+        (("scores", "judges", 0), JUDGES),
+        (("scores", "judges", 0, "human"), "items exact kappa_weighted alpha"),
+        (("scores", "repeats", 0), "metric judge items exact alpha"),
+        (("sides", "order", 0), "metric judge pairs flips share first_side"),
+        (("scores", "length", 0), "metric judge spearman ci_low ci_high slope_per_doubling"),
         (
-            first(SCORES, "raters"),
+            ("scores", "raters", 0),
             "metric level items raters alpha ci_low ci_high percent ac1 fleiss pairs each",
         ),
-        (first(SCORES, "raters")["pairs"][0], "a b items exact kappa kappa_weighted"),
-        (first(SCORES, "raters")["each"]["Ann"], "items agreement_with_others seconds"),
+        (("scores", "raters", 0, "pairs", 0), "a b items exact kappa kappa_weighted"),
+        (("scores", "raters", 0, "each", "Ann"), "items agreement_with_others seconds"),
         (
-            first(SCORES, "corrected"),
+            ("scores", "corrected", 0),
             "metric candidate judge labelled judged people_mean judge_mean value ci_low ci_high lambda halve refused",
         ),
-        (BY_FIELD, "field values comparisons"),
-        (BY_FIELD["values"]["art"]["alpha"]["m"], "mean ci_low ci_high"),
-        (BY_FIELD["comparisons"][0], "value candidate metric difference p p_bh"),
+        (("by_field",), "field values comparisons"),
+        (("by_field", "values", "art", "alpha", "m"), "mean ci_low ci_high"),
+        (("by_field", "comparisons", 0), "value candidate metric difference p p_bh"),
     ],
 )
-def test_every_part_has_the_names_of_the_specification(part, names):
-    assert set(names.split()) <= set(part)
+def test_every_part_has_the_names_of_the_specification(documents, path, names):
+    assert set(names.split()) <= set(reduce(getitem, path, documents))
 
 
 def test_where_there_is_nothing_to_say_lists_are_empty():
