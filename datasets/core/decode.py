@@ -122,7 +122,7 @@ class Upload:
         limits = self.limits
         if not self.gzipped:
             return limits.file_bytes, finding("file.too_large", limit=limits.file_bytes)
-        folded = max(256 * MEBIBYTE, TEXT_FOLDS * self.bytes)
+        folded = max(limits.small_gzip_bytes, TEXT_FOLDS * self.bytes)
         if folded < limits.unpacked_bytes:
             return folded, finding("file.too_large", limit=folded, unpacked="bomb")
         return limits.unpacked_bytes, finding("file.too_large", limit=limits.unpacked_bytes, unpacked="limit")

@@ -15,10 +15,14 @@ _MARK = re.compile(_BESIDE + rb"[,\[{]", re.DOTALL)  # one match for each value 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Files and rows beyond these limits are rejected; for gzipped files, `unpacked_bytes` replaces `file_bytes`."""
+    """Files and rows beyond these limits are rejected; for gzipped files, `unpacked_bytes` replaces `file_bytes`.
+
+    `small_gzip_bytes`: what a gzipped file may unpack to, however small it is.
+    """
 
     file_bytes: int = 4096 * MEBIBYTE
     unpacked_bytes: int = 4096 * MEBIBYTE
+    small_gzip_bytes: int = 256 * MEBIBYTE
     row_bytes: int = 16 * MEBIBYTE
     row_values: int = 1_000_000
     rows: int = 5_000_000

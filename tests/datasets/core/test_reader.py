@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from datasets.core.limits import Limits
 from datasets.core.reader import read
 from datasets.core.variables import row_data
+from datasets.messages import message
 from tests.datasets.core.helpers import ANSWER, codes, found, jsonl, judged, row, rows, summary, turns
 
 BINARY = bytes((number * number * 31 + number // 7) % 256 for number in range(60_000))
@@ -235,6 +236,13 @@ def test_what_was_read_of_a_csv_before_a_limit_is_counted() -> None:
 def test_a_bomb_stops_at_the_limit() -> None:
     bomb = gzip.compress(b" " * 30_000_000, mtime=0)
     assert "file.too_large" in summary(bomb, Limits(unpacked_bytes=1_000_000, row_bytes=10_000)).counts
+
+
+def test_a_small_file_that_unpacks_to_hundreds_of_times_its_size_is_called_a_bomb() -> None:
+    bomb = gzip.compress(bytes(3_000_000), mtime=0)
+    too_large, *_ = summary(bomb, Limits(small_gzip_bytes=1_000_000, row_bytes=10_000)).findings
+    assert (too_large.code, too_large.params["unpacked"]) == ("file.too_large", "bomb")
+    assert "hundreds of times its size" in message(too_large)
 
 
 @pytest.mark.parametrize(
