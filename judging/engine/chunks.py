@@ -31,6 +31,8 @@ UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
              ORDER BY first LIMIT 1 {lock}) AND owner = '' AND NOT done
 RETURNING id, first, last
 """
+# Locked chunks are passed over at first; a free one that is only locked at the moment must not count as taken.
+_LOCKS = ("FOR UPDATE SKIP LOCKED", "FOR UPDATE")
 _ITEM = ("pk", "run_metric", "reading", "replies_from", "candidate", "response", "response__number", "row")
 
 
@@ -71,11 +73,12 @@ class Judged(msgspec.Struct, frozen=True):
 
 def lease(run_id: int, owner: str) -> Leased | None:
     """Lease the first free chunk of a run; None if there is none."""
-    lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_LEASE.format(lock=lock), [owner, time.time() + LEASE_SECONDS, run_id])
-        row = cursor.fetchone()
-    return Leased(row[0], run_id, row[1], row[2]) if row else None
+    for lock in _LOCKS if connection.vendor == "postgresql" else ("",):
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_LEASE.format(lock=lock), [owner, time.time() + LEASE_SECONDS, run_id])
+            if row := cursor.fetchone():
+                return Leased(row[0], run_id, row[1], row[2])
+    return None
 
 
 def renew(chunks: Iterable[int], owner: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
+from django.db import connections, transaction
 from msgspec import structs
 
 from judging.core.judges import scripted
@@ -197,6 +199,27 @@ def test_a_living_worker_whose_leases_ran_out_while_the_database_was_away_asks_n
             worker.join(0.1)
         assert len(judge.requests) == 300
     assert Run.objects.get(pk=run.pk).scored == 300
+
+
+def test_a_free_chunk_that_is_locked_is_waited_for() -> None:
+    with ScriptedJudge() as judge:
+        run = a_run(a_version(a_project(), rows=2), a_metric(judge.url))
+        run_worker.runs_to_work_on("test:1:1", run.pk)
+    locked, leased = threading.Event(), list[chunks.Leased | None]()
+
+    def lease() -> None:
+        locked.wait(TIMEOUT)
+        leased.append(chunks.lease(run.pk, "test:1:1"))
+        connections.close_all()
+
+    thread = threading.Thread(target=lease)
+    thread.start()
+    with transaction.atomic():
+        Chunk.objects.update(owner="")
+        locked.set()
+        thread.join(0.3)  # it waits for this transaction
+    thread.join(TIMEOUT)
+    assert leased[0] is not None
 
 
 def test_what_another_worker_has_taken_is_not_taken_back() -> None:
