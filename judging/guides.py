@@ -14,7 +14,7 @@ from judging.markdown import html_of
 from judging.rule_messages import reader_language
 
 TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
-REFERENCE = ("glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
+REFERENCE = ("moving", "glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
 GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *REFERENCE)}
 _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 

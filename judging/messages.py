@@ -13,6 +13,8 @@ from evalsite.templatetags.show import duration
 from judging.core.judges.errors import ERROR_KINDS, Held
 from judging.core.judges.reply_reader import ONLY_REASONING
 from judging.core.lint import LintFinding
+from judging.core.paste_repair import PROBLEMS as PASTE_PROBLEMS
+from judging.core.paste_repair import PasteRepair
 from judging.core.placeholders import Hint
 from judging.core.reasons import REASONS, ReasonKind, ShownIn
 from judging.core.results_file.records import REFUSALS, VALUE_KINDS, RefusedLine
@@ -112,6 +114,11 @@ def hint_sentence(hint: Hint) -> str:
     """What to write instead of another tool's placeholder."""
     params = {"name": _shortened(hint.text), "suggestion": _shortened(hint.suggestion)}
     return translated(hint.sentence, params)
+
+
+def repair_sentences(repair: PasteRepair) -> list[str]:
+    """What happened to a script or a program that was copied from a document."""
+    return [translated(PASTE_PROBLEMS[problem]) for problem in repair.problems]
 
 
 def _shortened(text: str | None) -> str | None:

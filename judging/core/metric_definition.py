@@ -12,7 +12,7 @@ import msgspec
 from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, KINDS, PASS_FAIL, SCORE
 from judging.core.reading.gives import Gives
 from judging.core.rules.check import read_program
-from judging.core.values import Value, scale_level
+from judging.core.values import Value, scale_level, verdict_code
 
 ParserSpec = str | dict[str, str]
 Jury = Literal["mean", "median", "majority"]
@@ -114,6 +114,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     def compares_reference(self) -> bool:
         """Whether its scores, 1 to 5, compare an answer with its row's reference."""
         return self.kind == COMPARISON and not self.compares_candidates
+
+    def verdict_of(self, value: Value | None) -> str:
+        """The verdict that a number of a comparison with the reference stands for, such as A=B; '' for all other
+        values, such as the mean of several verdicts."""
+        return verdict_code(value) if self.compares_reference else ""
 
     @property
     def compares_candidates(self) -> bool:

@@ -1,4 +1,7 @@
-"""Offers repairs for scripts copied through a document: doubled backslashes, lost indentation."""
+"""Offers repairs for scripts and rule programs copied through a document.
+
+Doubled backslashes, lost indentation, bullets, a full-width @, and a postprocess called preprocess.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,35 @@ import io
 import re
 import token
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from datasets.core.texts import Text, gettext_noop
+
+PROBLEMS: dict[str, Text] = {
+    "backslashes": gettext_noop(
+        "The backslashes of a pattern are doubled, as after copying from a web page, so it matches nothing."
+    ),
+    "indentation": gettext_noop("The indentation is missing, as after copying from a web page."),
+    "name": gettext_noop(
+        "The script takes the parameters of postprocess, but its function is called preprocess, so it is never called."
+    ),
+    "bullets": gettext_noop("Lines begin with a bullet, as after copying from a web page."),
+    "at_sign": gettext_noop("The @ of a line is full-width (＠), so it is read as part of a field's name."),
+}
+"""What happened to a text on its way, by problem."""
 
 _STRING = re.compile(
     r"""(?P<prefix>\b[rRbBuUfF]{1,2}|)(?P<quote>\"\"\"|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)""",
     re.S,
 )
 _RUN = re.compile(r"\\+")
+_BULLET = re.compile(r"^[ \t]*[•·●◦▪‣∙○■][ \t\u3000]*", re.M)
+_AT_SIGN = re.compile(r"^＠", re.M)
+_FORMAT_LINE = re.compile(r"^[ \t•·●◦▪‣∙○■\u3000]*[@＠](?:格式限制|format)[ \t]*[:：].*$", re.M)
+_CODE_BLOCK = re.compile(r"^<(?P<label>(?:代码|code)[^<>/\n]*)>\n(?P<text>.*?)\n</(?P=label)>", re.M | re.S)
+_MISNAMED = re.compile(r"^def\s+(?P<name>preprocess)\s*\(\s*judge_(?:reqs|resps|models)\b", re.M)
+_POSTPROCESS = re.compile(r"^(?:def\s+postprocess\b|postprocess\s*=)", re.M)
 # What may follow a doubled backslash in a regular expression. `\\b` and `\\(` could be intended, e.g. in LaTeX.
 _DOUBLED = re.compile(r"\\\\(?:[\[\].*+?|^$]|[dswDSW](?![A-Za-z]))")
 _OTHER = re.compile(r"\\\\(?:[()\[\]{}.*+?|^$]|[dswDSWbB](?![A-Za-z]))")
@@ -22,22 +46,72 @@ _WITHOUT_MEANING = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DED
 
 @dataclass(frozen=True, slots=True)
 class PasteRepair:
-    """The repaired source and the problems found: `backslashes`, `indentation`."""
+    """The repaired source and the problems found, keys of PROBLEMS."""
 
     source: str
     problems: tuple[str, ...]
 
 
-def repaired(source: str) -> PasteRepair | None:
-    """Undo the damage from copying a script through a document; None if there is no sign of it."""
+def repaired(source: str, kind: str = "") -> PasteRepair | None:
+    """Undo the damage from copying a script through a document; None if there is no sign of it. `kind`: the function
+    that the script should have, `preprocess` or `postprocess`."""
     single = _STRING.sub(_with_single_backslashes, source)
     indented = with_indentation(single)
-    problems = [
-        name
-        for name, changed in (("backslashes", single != source), ("indentation", indented != single))
-        if changed
-    ]
-    return PasteRepair(indented, tuple(problems)) if problems else None
+    named = _as_postprocess(indented) if kind == "postprocess" else indented
+    steps = (("backslashes", source, single), ("indentation", single, indented), ("name", indented, named))
+    return _repair(named, steps)
+
+
+def repaired_program(source: str) -> PasteRepair | None:
+    """The same for a rule program (# DSL): its header lines, and the Python in its blocks."""
+    header, format_line, rest = _parted(source)
+    without_bullets = _BULLET.sub("", header + format_line)
+    narrow = _AT_SIGN.sub("@", without_bullets)
+    blocks, problems = _with_repaired_blocks(rest)
+    steps = (("bullets", header + format_line, without_bullets), ("at_sign", without_bullets, narrow))
+    repair = _repair(narrow + blocks, steps)
+    problems = (*(repair.problems if repair else ()), *problems)
+    return PasteRepair(narrow + blocks, problems) if problems else None
+
+
+def bullet_of(name: str) -> str:
+    """The bullet that a field's name begins with, with the blanks after it; '' if there is none."""
+    match = _BULLET.match(name)
+    return match[0] if match else ""
+
+
+def _repair(result: str, steps: Iterable[tuple[str, str, str]]) -> PasteRepair | None:
+    problems = tuple(name for name, before, after in steps if before != after)
+    return PasteRepair(result, problems) if problems else None
+
+
+def _as_postprocess(source: str) -> str:
+    """The script with its function called postprocess, if it has that one's parameters under the other name."""
+    function = _MISNAMED.search(source)
+    if function is None or _POSTPROCESS.search(source):
+        return source
+    return f"{source[: function.start('name')]}postprocess{source[function.end('name') :]}"
+
+
+def _parted(source: str) -> tuple[str, str, str]:
+    """A program's lines before the format line, that line, and the blocks after it."""
+    line = _FORMAT_LINE.search(source)
+    if line is None:
+        return source, "", ""
+    return source[: line.start()], line[0], source[line.end() :]
+
+
+def _with_repaired_blocks(text: str) -> tuple[str, tuple[str, ...]]:
+    problems: dict[str, None] = {}
+
+    def repaired_block(block: re.Match[str]) -> str:
+        repair = repaired(block["text"])
+        if repair is None:
+            return block[0]
+        problems.update(dict.fromkeys(repair.problems))
+        return f"<{block['label']}>\n{repair.source}\n</{block['label']}>"
+
+    return _CODE_BLOCK.sub(repaired_block, text), tuple(problems)
 
 
 def repaired_pattern(pattern: str) -> str | None:

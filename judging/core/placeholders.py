@@ -1,7 +1,7 @@
 """Finds placeholders that other tools write and Jinja2 doesn't fill in, or fills in wrongly, and says what to write.
 
-`${question}`, `{question}`, `｛｛ data.question ｝｝`, `{{output}}`, `{{ data.my-field }}`, and JSON in
-the doubled braces of Python's format strings.
+`${question}`, `{question}`, `｛｛ data.question ｝｝`, `{{output}}`, `{{ data.my-field }}`, JSON in the doubled braces
+of Python's format strings, and `'\\\\n'` with the backslash that a web page doubled.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ KINDS: dict[str, Text] = {
     "dashed": gettext_noop("“%(name)s” is read as a subtraction. Write “%(suggestion)s”."),
     "doubled_braces": gettext_noop(
         "“%(name)s” is JSON in doubled braces. Write single braces: “%(suggestion)s”."
+    ),
+    "doubled_backslash": gettext_noop(
+        "%(name)s gives a backslash and a letter, as after copying from a web page. Write %(suggestion)s."
     ),
 }
 """`other_name`: braces that Jinja2 reads, around a name that other tools use."""
@@ -56,6 +59,9 @@ _SETS_NAMES = re.compile(r"\{%[-+]?\s*(?:set|for|with|macro)\s([^%]{1,1000})%\}"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXPRESSION = re.compile(r"\{\{[^{}]{1,1000}\}\}|\{%[^{}%]{1,1000}%\}")
 _DASHED = re.compile(r"\b(?P<root>data|response)\.(?P<name>[A-Za-z_]\w*(?:-\w+)+)")
+_TEXT = re.compile(r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*\"""")
+_BACKSLASHES = re.compile(r"\\+")
+_DOUBLED_BACKSLASH = re.compile(r"\\\\[ntr]")
 _BRACES = re.compile(r"\{\{|\}\}")
 _JSON_BEGINS = re.compile(r"""\{\{\s*(?:"[^"\n]{0,200}"|'[^'\n]{0,200}')\s*:""")
 
@@ -83,6 +89,7 @@ def hints(template: str, fields: Collection[str] = ()) -> list[Hint]:
         *_full_width(template),
         *_dashed(template, fields),
         *_doubled_braces(template),
+        *_doubled_backslashes(template),
     ]
     apart: list[tuple[str, int, str, str]] = []
     for piece in sorted(_outside(_unread(template), pieces), key=lambda piece: piece[1]):
@@ -183,6 +190,16 @@ def _doubled_braces(template: str) -> Iterator[Found]:
                 _single(template, doubled, brace.end()),
             )
             doubled = []
+
+
+def _doubled_backslashes(template: str) -> Iterator[Found]:
+    """Texts within expressions whose backslashes are all doubled and stand before n, t or r."""
+    for expression in _EXPRESSION.finditer(template):
+        for text in _TEXT.finditer(expression[0]):
+            runs = _BACKSLASHES.findall(text[0])
+            if runs and set(runs) == {"\\\\"} and len(_DOUBLED_BACKSLASH.findall(text[0])) == len(runs):
+                start = expression.start() + text.start()
+                yield "doubled_backslash", start, text[0], text[0].replace("\\\\", "\\")
 
 
 def _single(template: str, starts: list[int], end: int) -> str:

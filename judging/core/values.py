@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 import msgspec
 
+from datasets.core.kinds import COMPARISON_CODES
 from evalsite.rounding import fixed, shortest, significant
 
 _encoded = json.JSONEncoder(ensure_ascii=False).encode  # created once, because every judgement needs it
@@ -68,6 +69,13 @@ def value_text(value: Value | None) -> str:
     if isinstance(value, bool):
         return json.dumps(value)
     return significant(value, 6) if isinstance(value, float) and abs(value) < LARGE else str(value)
+
+
+def verdict_code(value: Value | None) -> str:
+    """The verdict of a comparison that is the number 1…5, such as A=B; '' for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value in range(1, 6):
+        return COMPARISON_CODES[int(value) - 1]
+    return ""
 
 
 def stored_value_text(text: str | None) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -44,6 +46,20 @@ def try_endpoint(endpoint: Endpoint) -> Probe:
         return _probed(within, as_judge(endpoint), min(TOTAL_SECONDS, settings.timeouts.whole))
     finally:
         _turns.release()
+
+
+def fingerprint(endpoint: Endpoint) -> str:
+    """A keyed hash of what a connection test depends on, so that a result can be told to be that of other unsaved
+    values without storing a secret."""
+    try:
+        settings = endpoint_settings(endpoint)
+    except Undecryptable:
+        return ""
+    parts = (
+        *(settings.url, settings.model, settings.api_key, settings.proxy, settings.ca_pem),
+        json.dumps([dict(settings.headers), dict(settings.params)], sort_keys=True),
+    )
+    return salted_hmac("connection test", json.dumps(parts), algorithm="sha256").hexdigest()
 
 
 def _probed(settings: JudgeSettings, judge: JudgeModel, total: float) -> Probe:

@@ -33,13 +33,6 @@ PLAIN = (
 )
 """Names of the fields that the form and the endpoint model share."""
 SHOWN_FIRST = ("name", "url", "model", "key", "remove_key")
-PRESETS = (
-    ("OpenAI", "https://api.openai.com/v1"),
-    ("DeepSeek", "https://api.deepseek.com/v1"),
-    ("Qwen (DashScope)", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
-    ("vLLM", "http://127.0.0.1:8000/v1"),
-    ("Ollama", "http://127.0.0.1:11434/v1"),
-)
 PRICES = ("input_price", "output_price")
 
 

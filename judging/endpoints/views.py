@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -23,11 +24,15 @@ from evalsite.audit import Action
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
+from judging.core.judges.probe import Probe
 from judging.core.judges.settings import chat_url
 from judging.endpoints import connection_test, selectors, services
 from judging.endpoints.access import get_endpoint
-from judging.endpoints.forms import PRESETS, EndpointForm
+from judging.endpoints.forms import EndpointForm
 from judging.endpoints.models import Endpoint
+from judging.endpoints.presets import PRESETS
+
+TESTED = "tested_endpoint"  # in the session: the newest successful test of unsaved values
 
 secrets_unlogged = sensitive_post_parameters("key", "headers", "proxy")
 
@@ -111,6 +116,10 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
     if "test" in request.POST:
         probe = connection_test.try_endpoint(endpoint)
         services.endpoint_remember_test(endpoint=endpoint, probe=probe)
+    elif (tested := request.session.pop(TESTED, None)) and tested["of"] == connection_test.fingerprint(
+        endpoint
+    ):
+        services.endpoint_remember_test(endpoint=endpoint, probe=msgspec.convert(tested["probe"], Probe))
     elif endpoint.draft:
         services.endpoint_publish(endpoint=endpoint)
         endpoint.draft = False
@@ -133,7 +142,8 @@ def test(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
 @login_required
 @require_POST
 def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
-    """Test the form's unsaved values, or with `load` only list the server's models. Nothing is stored."""
+    """Test the form's unsaved values, or with `load` only list the server's models. A successful test counts for the
+    endpoint once these values are saved; nothing else is stored."""
     project = access.get_project(request, slug, May.MANAGE)
     number = whole(request.POST.get("endpoint", ""))
     stored = get_endpoint(request, slug, number, May.MANAGE) if number is not None else None
@@ -151,6 +161,8 @@ def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
     trial.project = project
     probe = connection_test.try_endpoint(trial)
     trial.probe, trial.probed_at = asdict(probe), timezone.now()
+    if probe.ok and not load:
+        request.session[TESTED] = {"of": connection_test.fingerprint(trial), "probe": asdict(probe)}
     context = {
         "endpoint": trial,
         "result": connection_test.last_result(trial),

@@ -10,18 +10,26 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
 
 from datasets.core.imports.model import NotUsable
 from datasets.importing.worker import import_or_wait
 from datasets.management.commands.validate import import_hint
-from datasets.messages import not_usable
+from datasets.messages import not_usable, translated
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project
+from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
+from judging.core.paste_repair import PROBLEMS, repaired, repaired_pattern
+from judging.core.placeholders import hints
+from judging.core.rules.check import read_program
 from judging.core.sandbox.job import SandboxError
+from judging.core.scripts import KINDS, ScriptKind
+from judging.messages import hint_sentence, repair_sentences
 from judging.metrics.transfer import metrics_file_sentences
 from judging.records.models import Run
+from judging.rule_messages import problem_sentence
 from judging.runs.selectors import find_run
 
 HAS_ERRORS, WRONG_USAGE = 1, 2
@@ -74,6 +82,29 @@ def read_metrics(path: Path) -> MetricsFile:
         raise CannotStart(f"{path} is not UTF-8.") from None
     except MetricsFileError as error:
         raise CannotStart(f"{path}:\n" + "\n".join(metrics_file_sentences(error))) from None
+
+
+def paste_hints(metric: MetricDefinition) -> Iterator[str]:
+    """What in a metric was changed by copying it from a document, and does not work: a line each, with its place."""
+    for kind in KINDS:
+        yield from script_hints(kind, getattr(metric, kind), metric.name)
+    for number, judge in enumerate(metric.judges, 1):
+        place = f"{metric.name}, {_('Judge model %(number)s') % {'number': number}}"
+        for hint in hints(judge.template):
+            yield f"{place}, {_('line %(line)s') % {'line': hint.line}}: {hint_sentence(hint)}"
+        if isinstance(judge.parse, dict) and (wanted := repaired_pattern(judge.parse.get("regex", ""))):
+            yield f"{place}: {translated(PROBLEMS['backslashes'])} {wanted}"
+    for problem in read_program(metric.rules).warnings if metric.rules else ():
+        if problem.code.startswith("pasted"):
+            place = _("line %(line)s") % {"line": problem.place.line}
+            yield f"{metric.name}, {place}: {problem_sentence(problem)}"
+
+
+def script_hints(kind: ScriptKind, source: str, metric: str = "") -> Iterator[str]:
+    """The same for a script, of a metric or of no metric."""
+    repair = repaired(source, kind)
+    for sentence in repair_sentences(repair) if repair else ():
+        yield f"{metric}, {kind}: {sentence}" if metric else f"{kind}: {sentence}"
 
 
 def run_named(name_or_id: str) -> Run:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,8 +17,9 @@ from datasets.messages import translated
 from evalsite import access, archiving
 from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import drafts_of_new
+from evalsite.accounts.models import Project
 from evalsite.audit import Action
-from judging.core.builtin import BUILTINS
+from judging.core.builtin import BUILTINS, chosen
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
@@ -32,6 +33,7 @@ from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_of_definitions
 from judging.rule_messages import reader_language
 
+MAX_FIELD = 60  # characters of a field offered as reference; its name is part of a draft's key
 REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
 
 
@@ -86,9 +88,19 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     if start is None:
         drafts = drafts_of_new(signed_in(request), project, JudgeEditor.draft_form)
         starts = [(builtin, template_label(builtin)) for builtin in templates()]
-        return render(request, "metrics/start.html", {"starts": starts, "drafts": drafts})
-    start = start if start in BUILTINS else ""
+        context = {"starts": starts, "drafts": drafts, "fields": reference_fields(project)}
+        return render(request, "metrics/start.html", context)
+    field = request.GET.get("reference", "")
+    start = f"{start}:{field}" if field in reference_fields(project) and start in BUILTINS else start
+    start = start if chosen(start) else ""
     return JudgeEditor.of_new(request, project, new_judge_metric(start), start).respond()
+
+
+def reference_fields(project: Project) -> list[str]:
+    """The fields of the newest usable version that a template can take its reference from, besides ref_answer."""
+    version = samples.chosen_version(project, QueryDict())
+    found = version.fields_found if version else {}
+    return [name for name in found if name not in ("ref_answer", "rubric", "id") and len(name) <= MAX_FIELD]
 
 
 @login_required

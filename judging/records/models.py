@@ -179,6 +179,16 @@ class Run(Deletable):
         return self.state not in NOT_ENDED
 
     @property
+    def complete(self) -> bool:
+        """Whether its results are final: it has ended, or its raters have rated everything."""
+        return self.ended or (self.by_people and 0 < self.total <= self.done)
+
+    @property
+    def shown_state(self) -> RunState:
+        """The state for readers: an evaluation that is rated to its end has finished, although it is still open."""
+        return RunState.FINISHED if self.complete and not self.ended else RunState(self.state)
+
+    @property
     def extendable(self) -> bool:
         """Whether the run has finished on a sample of its rows."""
         size = self.sample_size or 0

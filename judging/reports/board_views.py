@@ -140,7 +140,7 @@ def _score(
     return BoardScore(
         metric=metric.title,
         mean=metric.values.text(outcome.mean),
-        interval=metric.values.interval(outcome.low, outcome.high),
+        interval="" if outcome.low is None else metric.values.interval(outcome.low, outcome.high),
         items=outcome.items,
         bar=mini_interval(number, bar_ends(metric), outcome.mean, outcome.low, outcome.high),
         address=reverse("runs:report", args=[project.slug, run]),

@@ -49,6 +49,11 @@ def interval(low: float | None, high: float | None, places: int = 3) -> str:
     return NONE if low is None or high is None else f"[{decimal(low, places)}, {decimal(high, places)}]"
 
 
+def beside(figure: str, interval: str) -> str:
+    """A figure with its interval in one text; alone if there is none, as too few items have none."""
+    return figure if interval in ("", NONE) else f"{figure} {interval}"
+
+
 def share_interval(low: float | None, high: float | None) -> str:
     """The interval of a share, in percent."""
     if low is None or high is None:

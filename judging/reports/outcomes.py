@@ -189,7 +189,7 @@ def _view(
         sentence=sentence(headline, values) if headline else "",
         series=number if headline and headline.code in ("leads", "nothing") else 0,
         mean=values.text(leader.mean) if shown else "",
-        interval=values.interval(leader.low, leader.high) if shown else "",
+        interval=values.interval(leader.low, leader.high) if shown and leader.low is not None else "",
         bar=mini_interval(number, bar_ends(first), leader.mean, leader.low, leader.high) if shown else "",
         trend=trend(number, means, " → ".join(values.text(mean) for mean in means)),
         more=len(metrics) - 1,

@@ -28,7 +28,7 @@ from judging.records.access import get_run
 from judging.records.models import Run
 from judging.reports.figures import for_page
 from judging.reports.headline import sentence_html, values_of
-from judging.reports.labels import ValueFormat, share_interval
+from judging.reports.labels import ValueFormat, beside, share_interval
 from judging.reports.page.tables import category_share
 from judging.reports.people_outcomes import RaterText, rated_criteria
 from judging.reports.selectors import metrics_of, series_of
@@ -193,7 +193,7 @@ def _shares(criterion: Criterion, cell: Document) -> list[tuple[str, int, str]]:
         (
             label,
             category["count"],
-            f"{share(category['share'])} {share_interval(category['ci_low'], category['ci_high'])}",
+            beside(share(category["share"]), share_interval(category["ci_low"], category["ci_high"])),
         )
         for label, category in shares
     ]

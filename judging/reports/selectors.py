@@ -66,9 +66,7 @@ def scaled(definition: MetricDefinition) -> ScaledMetric:
     """The metric as the statistics need it."""
     ends = float(definition.min_score), float(definition.max_score)
     low, high = ends if definition.scale_declared else (None, None)
-    judges = () if definition.postprocess else definition.judges
-    compares = bool(judges) and all(judge.parse == "comparison" for judge in judges)
-    return ScaledMetric(definition.name, low, high, compares=compares)
+    return ScaledMetric(definition.name, low, high, compares=definition.compares_reference)
 
 
 def with_choices(run: Run, metrics: Mapping[int, ScaledMetric]) -> dict[int, ScaledMetric]:

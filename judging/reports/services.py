@@ -33,7 +33,7 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "run": run.name,
         "run_id": run.pk,
         "state": run.state,
-        "provisional": not run.ended,
+        "provisional": not run.complete,
         "dataset": version.dataset.name,
         "version": version.number,
         "left_out": left_out(run),

@@ -81,9 +81,10 @@ class Pill:
 
 
 def pill_of(judgement: Judgement, metric: MetricDefinition, text: str, *, meant: bool = True) -> Pill:
-    """`text`: of its value in force."""
+    """`text`: of its value in force, unless that stands for a verdict."""
     level = metric.level(judgement.value_in_force, judgement.score_in_force)
-    return Pill(judgement, metric.name, text, level, meant)
+    verdict = metric.verdict_of(value_of(judgement.value_in_force))
+    return Pill(judgement, metric.name, verdict or text, level, meant)
 
 
 @dataclass(slots=True)

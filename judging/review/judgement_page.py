@@ -21,7 +21,7 @@ from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.records import COMPARISONS
-from judging.core.values import Value, stored_value_text
+from judging.core.values import Value, stored_value_text, value_of
 from judging.filters.addresses import filters_in, items_url, judgement_url, query_in
 from judging.filters.filter_form import FLAGS
 from judging.filters.judgement_filter import Filters
@@ -275,14 +275,14 @@ def _judgement_context(
             for judge_request in view.requests
         ],
         "excerpt": EXCERPT,
-        "value": stored_value_text(judgement.value),
+        "value": _shown(judgement.value, metric),
         "override": in_force,
         "overrides": len(overrides),
-        "in_force": stored_value_text(in_force.value) if in_force else "",
-        **_attempts(judgement),
+        "in_force": _shown(in_force.value, metric) if in_force else "",
+        **_attempts(judgement, metric),
         "level": _level(judgement, metric, in_force),
         "others": [
-            (other, stored_value_text(other.value_in_force)) for other in selectors.other_runs(judgement)
+            (other, _shown(other.value_in_force, metric)) for other in selectors.other_runs(judgement)
         ],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag],
         "override_form": form if isinstance(form, OverrideForm) else _override_form(judgement, seen=newest),
@@ -293,11 +293,16 @@ def _judgement_context(
     }
 
 
-def _attempts(judgement: Judgement) -> dict[str, Any]:
+def _shown(stored: str | None, metric: MetricDefinition) -> str:
+    """A stored value as the verdict that it stands for, or else as it is."""
+    return metric.verdict_of(value_of(stored)) or stored_value_text(stored)
+
+
+def _attempts(judgement: Judgement, metric: MetricDefinition) -> dict[str, Any]:
     """The number of attempts, the current one if it is not this judgement, and whether one is pending."""
     attempts = selectors.attempts(judgement)
     newest = next((attempt for attempt in attempts if attempt.current and attempt.pk != judgement.pk), None)
-    value = stored_value_text(newest.value_in_force) if newest else ""
+    value = _shown(newest.value_in_force, metric) if newest else ""
     return {"attempts": len(attempts), "newest": newest, "newest_value": value, "waits": _waits(attempts)}
 
 

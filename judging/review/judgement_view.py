@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from datasets.core.kinds import COMPARISON
 from datasets.core.variables import earlier_of, reference_in, row_and_response
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.program import Reason
-from judging.core.values import value_text
+from judging.core.values import value_text, verdict_code
 from judging.messages import reason_sentence
 from judging.records import json_text
 from judging.records.models import Generation, Judgement, JudgeReply
@@ -59,11 +60,12 @@ class JudgeRequest:
     answered: bool
     swapped: bool
     tool_calls: list[ToolCall]
+    compares: bool = False  # with the reference: its number stands for a verdict
 
     @property
     def shown(self) -> str:
-        """The parsed value as text; '' if there is none."""
-        return value_text(self.value)
+        """The parsed value as text, or the verdict that it stands for; '' if there is none."""
+        return (self.compares and verdict_code(self.value)) or value_text(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,11 @@ def judgement_view(
             for reply in replies
         ],
         both=[
-            Both(metric.judges[verdict["judge"]].name, value_text(verdict["value"]), verdict["flip"])
+            Both(
+                metric.judges[verdict["judge"]].name,
+                verdict_code(verdict["value"]) or value_text(verdict["value"]),
+                verdict["flip"],
+            )
             for (_, _, order), verdict in verdicts.items()
             if order == "both"
         ],
@@ -242,6 +248,7 @@ def _judge_request(
         answered=reply_record(reply) is not None,
         swapped=reply.swapped,
         tool_calls=calls_of(extra.get("tool_calls")),
+        compares=not metric.rules and metric.reading_of(metric.judges[reply.judge]).kind == COMPARISON,
     )
 
 

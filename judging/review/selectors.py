@@ -16,6 +16,7 @@ from judging.filters.judgement_filter import Filters
 from judging.filters.orders import ListPosition, place_of
 from judging.filters.page_limits import LIMITS, Limits
 from judging.filters.search import nearest
+from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.records.overrides import attempts_of, history_of
 from judging.records.stored_judgement import data_of
@@ -107,9 +108,15 @@ def lines_of(run: Run, ids: Sequence[int]) -> list[JudgementLine]:
     joined = ("row", "response", "candidate", "run_metric", "other_response__candidate", "source")
     by_id = Judgement.objects.select_related(*joined).only(*_LINE_FIELDS).in_bulk(ids)
     judgements = [by_id[pk] for pk in ids]
-    texts = value_texts(
-        [value_of(text) for judgement in judgements for text in (judgement.value_in_force, judgement.value)]
-    )
+    values = [
+        value_of(text) for judgement in judgements for text in (judgement.value_in_force, judgement.value)
+    ]
+    metrics = definitions_now(run)
+    of_values = [metrics[judgement.run_metric_id] for judgement in judgements for _both in range(2)]
+    texts = [
+        metric.verdict_of(value) or text
+        for metric, value, text in zip(of_values, values, value_texts(values), strict=True)
+    ]
     return [
         _line(run, judgement, in_force, own)
         for judgement, in_force, own in zip(judgements, texts[::2], texts[1::2], strict=True)

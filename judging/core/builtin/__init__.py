@@ -5,7 +5,7 @@ In a comparison A is the reference and B the response; `replies.with_sides_swapp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from datasets.core.kinds import COMPARISON, SCORE
@@ -33,6 +33,21 @@ class Builtin:
 def builtin(name: str) -> Builtin:
     """The built-in template with this name, such as `single_turn_score.en`. Raises KeyError."""
     return BUILTINS[name]
+
+
+def with_reference(source: str, field: str) -> str:
+    """A template that takes its reference from another field of the row; absent, it counts as none. `gt` still takes
+    the place of a blank one."""
+    name = f"data.{field}" if field.isidentifier() else f"data[{field!r}]"
+    return source.replace("data.ref_answer", f"({name} | default(none))")
+
+
+def chosen(start: str) -> Builtin | None:
+    """The built-in template that a metric starts from: its name, or name and reference field with a colon between;
+    None if there is none of that name."""
+    name, _colon, field = start.partition(":")
+    builtin = BUILTINS.get(name)
+    return replace(builtin, source=with_reference(builtin.source, field)) if builtin and field else builtin
 
 
 def _load(name: str) -> Builtin:

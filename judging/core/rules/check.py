@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from judging.core.paste_repair import bullet_of, repaired
 from judging.core.rules import keywords
 from judging.core.rules.formats import path_of
 from judging.core.rules.functions import BY_WORD, FUNCTIONS
@@ -95,6 +96,7 @@ class _Checker:
 
     def program(self) -> Program | None:
         self._check_blocks()
+        self._check_pasted()
         form = self._format()
         aggregate = self._aggregate()
         lines = [entry for entry in self.sheet.entries if not _is_setting(entry)]
@@ -246,6 +248,18 @@ class _Checker:
                 else block.label.place
             )
             self._report(problem.code, place, label=block.label.text, **problem.params)
+
+    def _check_pasted(self) -> None:
+        for entry in (*self.sheet.entries, *self.sheet.misplaced):
+            name = entry.name.text
+            bullet = bullet_of(name)
+            if bullet:
+                self._report("pasted_bullet", entry.name.place, met=name, wanted=name.removeprefix(bullet))
+            elif name.startswith("＠"):
+                self._report("pasted_at_sign", entry.name.place, met=name, wanted=f"@{name[1:]}")
+        for label, block in self.blocks.items():
+            if label.startswith(keywords.CODE_LABEL.both()) and repaired(block.text):
+                self._report("pasted_code", block.label.place, label=label)
 
     def _check_labels(self) -> None:
         entries = (*self.sheet.entries, *self.sheet.misplaced)

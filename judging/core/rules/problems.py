@@ -89,6 +89,12 @@ PROBLEMS: dict[str, Text] = {
         "Labels of Python code start with “%(code)s”; rename “%(label)s” here and in its block."
     ),
     "label_unused": gettext_noop("No line uses block “%(label)s”; use it in a line or remove it."),
+    "pasted_bullet": gettext_noop("“%(met)s” begins with a bullet, as after copying; write “%(wanted)s”."),
+    "pasted_at_sign": gettext_noop("“%(met)s” begins with a full-width ＠; write “%(wanted)s”."),
+    "pasted_code": gettext_noop(
+        "The code of “%(label)s” looks copied from a web page: its indentation is missing, or the backslashes of its "
+        "patterns are doubled; indent the bodies of functions, and write one backslash."
+    ),
     "python_syntax": gettext_noop("Invalid Python: %(detail)s. Fix it here."),
     "python_no_function": gettext_noop(
         "The block “%(label)s” has no function to call; write “def score(ref_answer, model_answer):” at its top level."

@@ -16,7 +16,7 @@ from judging.core.rules import keywords
 from judging.core.rules.keywords import Keyword
 from judging.core.rules.values import Value
 
-WARNINGS = frozenset({"label_unused"})
+WARNINGS = frozenset({"label_unused", "pasted_bullet", "pasted_at_sign", "pasted_code"})
 
 
 @dataclass(frozen=True, slots=True, order=True)

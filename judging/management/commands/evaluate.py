@@ -13,12 +13,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
+from django.utils import translation
 
 from datasets.core.kinds import COMPARISON
 from datasets.models import Candidate
 from evalsite.rounding import fixed, significant
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
+from evalsite.terminal import terminal_language
 from judging.core.judges.client import RetryPolicy
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MetricsFile
@@ -34,6 +36,7 @@ from judging.management.command_line import (
     add_json_option,
     json_line,
     own_project,
+    paste_hints,
     read_metrics,
     refusals,
     upload,
@@ -117,6 +120,10 @@ def start_run(file: Path, metrics_path: Path, name: str) -> Run:
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
     metrics_file = read_metrics(metrics_path)
+    with translation.override(terminal_language()):
+        sys.stderr.writelines(
+            f"{metrics_path}: {hint}\n" for metric in metrics_file.metrics for hint in paste_hints(metric)
+        )
     refuse_missing_keys(metrics_path, metrics_file)
     try:
         refuse_broken_scripts(metrics_file.metrics)

@@ -13,6 +13,7 @@ from evalsite.terminal import terminal_language
 from judging.management.command_line import (
     add_json_option,
     json_line,
+    paste_hints,
     project_called,
     read_metrics,
     refusals,
@@ -32,6 +33,8 @@ class Command(BaseCommand):
         with translation.override(terminal_language()):
             with refusals():
                 file = read_metrics(yaml)
+            for hint in (hint for metric in file.metrics for hint in paste_hints(metric)):
+                self.stderr.write(hint)
             data_dir.prepare()
             target = project_called(project)
             # URLs without a key variable are replaced by the project's matching endpoint, if any.

@@ -24,6 +24,7 @@ from judging.management.command_line import (
     add_json_option,
     json_line,
     refusals,
+    script_hints,
     text_of,
 )
 from judging.messages import lint_sentence
@@ -44,6 +45,8 @@ class Command(BaseCommand):
         source = text_of(template)
         script = None if preprocess is None else text_of(preprocess)
         with translation.override(terminal_language()):
+            for hint in script_hints("preprocess", script or ""):
+                self.stderr.write(hint)
             result = lint_file(file, source, script)
             if options["json"]:
                 self.stdout.write(json_line(document(result)))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from datasets.core.kinds import COMPARISON
 from evalsite.accounts.models import Project
 from evalsite.rounding import significant
-from judging.core.builtin import BUILTINS
+from judging.core.builtin import chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
@@ -222,7 +222,7 @@ def _float(text: str | None, otherwise: float) -> float:
 
 def starting_definition(start: str, name: str) -> MetricDefinition:
     """A new metric's definition, from the built-in template `start` or blank."""
-    builtin = BUILTINS.get(start)
+    builtin = chosen(start)
     judge = (
         JudgeModel(name="", template=builtin.source, parse=builtin.gives)
         if builtin

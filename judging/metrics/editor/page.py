@@ -26,7 +26,7 @@ from evalsite.access import signed_in
 from evalsite.accounts.drafts import FormDraft, form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
-from judging.core.builtin import BUILTINS, Builtin
+from judging.core.builtin import BUILTINS, Builtin, chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.metrics import services
@@ -294,4 +294,5 @@ def template_label(builtin: Builtin) -> str:
 def new_judge_metric(start: str) -> MetricDefinition:
     """A new metric that starts from the built-in template `start`, or from scratch."""
     names = {"score": _("Quality"), "comparison": _("Against the reference"), "reference": _("Correctness")}
-    return starting_definition(start, names[BUILTINS[start].kind] if start in BUILTINS else "")
+    builtin = chosen(start)
+    return starting_definition(start, names[builtin.kind] if builtin else "")

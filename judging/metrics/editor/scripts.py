@@ -19,7 +19,7 @@ from datasets.models import Response
 from evalsite.rounding import significant
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.metric_definition import MetricDefinition
-from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern
+from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern, repaired_program
 from judging.core.pipeline import with_changes
 from judging.core.prompts import postprocess_arguments, render, render_item
 from judging.core.replies import Parser
@@ -36,7 +36,7 @@ from judging.core.scripts import (
     run_postprocess,
     run_preprocess,
 )
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, repair_sentences
 from judging.metrics.editor.samples import Sample, dotted
 from judging.metrics.models import Metric
 from judging.sandboxes import preview_sandbox
@@ -85,14 +85,17 @@ def recommended_scripts() -> RecommendedScripts:
 
 def with_script_change(typed: QueryDict) -> QueryDict:
     """The form data after its `change` button: `script:NAME` inserts a script, `repair:KIND` repairs one,
-    `repair:FIELD` repairs a judge model's regular expression."""
+    `repair:FIELD` repairs a judge model's regular expression, `repair:rules` a rule program."""
     action, _colon, name = typed.get("change", "").partition(":")
     changed = typed.copy()
     if action == "script" and name in RECOMMENDED:
         changed[RECOMMENDED[name].kind] = RECOMMENDED[name].source
     elif action == "repair" and name in KINDS:
-        repair = repaired(typed.get(name, "").replace("\r\n", "\n"))
+        repair = repaired(typed.get(name, "").replace("\r\n", "\n"), name)
         changed[name] = repair.source if repair else typed.get(name, "")
+    elif action == "repair" and name == "rules":
+        program = repaired_program(typed.get(name, "").replace("\r\n", "\n"))
+        changed[name] = program.source if program else typed.get(name, "")
     elif action == "repair" and name.endswith("-pattern"):
         changed[name] = repaired_pattern(typed.get(name, "")) or typed.get(name, "")
     return changed
@@ -124,6 +127,10 @@ class ScriptRun:
     repair: PasteRepair | None = None
 
     @property
+    def repair_sentences(self) -> list[str]:
+        return repair_sentences(self.repair) if self.repair else []
+
+    @property
     def result_json(self) -> str:
         return json.dumps(self.outcome.result, ensure_ascii=False) if self.outcome else ""
 
@@ -153,7 +160,14 @@ def script_runs(
             runs = _runs_on(sample, definition, metric, typed_reply)
     except SandboxError:
         return {kind: ScriptRun(kind, reason_sentence("script_refused")) for kind in sources}
-    return {kind: replace(run, repair=repaired(sources[run.kind])) for kind, run in runs.items()}
+    return {kind: replace(run, repair=repaired(sources[run.kind], run.kind)) for kind, run in runs.items()}
+
+
+def postprocess_run(definition: MetricDefinition, sample: Sample | None, reply: str) -> ScriptRun | None:
+    """The postprocess on the sample row with this reply of every judge model; None without one or without a row."""
+    if sample is None or not definition.postprocess.strip():
+        return None
+    return script_runs(definition, sample, None, reply)["postprocess"]
 
 
 def _loaded(kind: ScriptKind, source: str) -> ScriptRun:

@@ -40,6 +40,7 @@ from judging.messages import reason_sentence
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
 from judging.metrics.editor.samples import Sample
+from judging.metrics.editor.scripts import ScriptRun, postprocess_run
 from judging.sandboxes import preview_sandbox
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
@@ -103,6 +104,7 @@ class TryView:
     cost: float | None = None  # None if the endpoint has no prices
     currency: str = ""
     about: str = ""  # the line of a rule program
+    postprocess: ScriptRun | None = None  # on this reply
 
     @property
     def retries(self) -> list[str]:
@@ -238,9 +240,13 @@ def try_on(preview: PromptPreview, forms: MetricForms) -> Generator[Event]:
 
 def try_view(preview: PromptPreview, result: TryResult) -> TryView:
     sentence = reason_sentence(result.code, result.detail, "prompt") if result.code else ""
-    judges = preview.definition.judges
+    judges, reply = preview.definition.judges, result.reply
     return TryView(
-        result, preview.sample, sentence, *cost_of(result, judges[preview.judge].endpoint if judges else None)
+        result,
+        preview.sample,
+        sentence,
+        *cost_of(result, judges[preview.judge].endpoint if judges else None),
+        postprocess=postprocess_run(preview.definition, preview.sample, reply.content) if reply else None,
     )
 
 

@@ -14,6 +14,7 @@ from datasets.messages import translated
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from judging.core.metric_definition import MetricDefinition
+from judging.core.paste_repair import PasteRepair, repaired_program
 from judging.core.pipeline import with_changes
 from judging.core.results import JudgedItem
 from judging.core.rules import keywords
@@ -36,6 +37,7 @@ from judging.core.rules.values import from_python, text_of
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import run_preprocess
 from judging.core.values import value_texts
+from judging.messages import repair_sentences
 from judging.metrics.editor import samples
 from judging.metrics.editor.judge_forms import unified
 from judging.metrics.editor.samples import Sample
@@ -99,6 +101,15 @@ class RulePreview:
     @property
     def problems(self) -> list[tuple[Problem, str]]:
         return [(problem, problem_sentence(problem)) for problem in self.reading.problems]
+
+    @cached_property
+    def repair(self) -> PasteRepair | None:
+        """The program without what copying it from a document left behind."""
+        return repaired_program(self.source)
+
+    @property
+    def repair_sentences(self) -> list[str]:
+        return repair_sentences(self.repair) if self.repair else []
 
     @cached_property
     def prepared(self) -> tuple[JudgedItem | None, str]:

@@ -18,6 +18,7 @@ from judging.reports.disagreements import ComparedAnswer
 from judging.reports.labels import (
     ValueFormat,
     author_name,
+    beside,
     interval,
     kappa,
     label_text,
@@ -201,8 +202,8 @@ def _by_candidate(agreement: Mapping[str, Any], values: ValueFormat, links: Link
                 number(cell["items"]),
                 links.to_agreement(agreement["metric"], agreement["judge"], candidate=cell["candidate"]),
             ),
-            f"{values.signed(cell['bias'])} {values.interval(cell['bias_low'], cell['bias_high'])}",
-            f"{values.signed(cell['difference'])} {values.interval(cell['ci_low'], cell['ci_high'])}",
+            beside(values.signed(cell["bias"]), values.interval(cell["bias_low"], cell["bias_high"])),
+            beside(values.signed(cell["difference"]), values.interval(cell["ci_low"], cell["ci_high"])),
         ]
         for cell in cells
     ]

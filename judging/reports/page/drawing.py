@@ -16,7 +16,7 @@ from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
 from judging.core.statistics.drill_down import Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import Cells, ranked
-from judging.reports.labels import ValueFormat, author_name, label_text
+from judging.reports.labels import ValueFormat, author_name, beside, label_text
 from judging.reports.links import Links
 from judging.reports.page.tables import kind_of
 
@@ -43,7 +43,7 @@ def means_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
 def _row(name: str, cell: Mapping[str, Any], metric: ScaledMetric) -> IntervalRow:
     values = ValueFormat.of(cell["kind"], metric.low, metric.high)
     shown = values.interval(cell["ci_low"], cell["ci_high"])
-    label = _("no score") if cell["mean"] is None else f"{values.text(cell['mean'])} {shown}"
+    label = _("no score") if cell["mean"] is None else beside(values.text(cell["mean"]), shown)
     bounds = (cell["low_bound"], cell["high_bound"])
     low, high = (None, None) if bounds[0] == bounds[1] else bounds
     return IntervalRow(name, label, cell["mean"], cell["ci_low"], cell["ci_high"], low, high)

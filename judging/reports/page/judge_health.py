@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from evalsite.rounding import rounded
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.results import INJECTED_VERDICT
-from judging.reports.labels import ValueFormat, author_name, interval, kappa
+from judging.reports.labels import ValueFormat, author_name, beside, interval, kappa
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Series, Table, columns_of, marked
 from judging.reports.verdict_items import FIRST, HIGHEST, LOWEST, ORDERS, REPEATS
@@ -66,7 +66,7 @@ def _figures(figures: Mapping[str, Mapping[str, Any] | None], values: ValueForma
         _repeats(repeats, links) if repeats else NONE,
         _flips(order, links) if order and order["pairs"] else NONE,
         _first_side(order, links) if order else NONE,
-        f"{kappa(spearman)} {interval(length['ci_low'], length['ci_high'], 2)}"
+        beside(kappa(spearman), interval(length["ci_low"], length["ci_high"], 2))
         if length and spearman is not None
         else NONE,
         values.signed(length["slope_per_doubling"]) if length else NONE,

@@ -14,9 +14,9 @@ from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.axis import Axis, tick_text
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
 from judging.core.statistics.ranking import Cells
-from judging.reports.labels import ValueFormat
+from judging.reports.labels import ValueFormat, beside
 from judging.reports.links import Links, breakable, linked
-from judging.reports.page.tables import Series, marked, rank_text
+from judging.reports.page.tables import Series, marked, rank_text, verdict_in, verdict_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class BoardData:
     series: Series
     links: Links
     top: float
+    compares: bool = False  # with the reference: scores stand for verdicts
 
 
 Show = Callable[[str, Mapping[str, Any]], str]
@@ -149,6 +150,13 @@ def _mean_parts(data: BoardData) -> list[Part]:
         (judges_mean, lambda _name, cell: values.text(cell.get("raw_mean")), raw),
         (intervals, lambda _name, cell: values.interval(cell["ci_low"], cell["ci_high"]), has_means),
         (chart, lambda name, cell: _interval(data, axis, name, cell), has_means),
+        (
+            BoardColumn(
+                "verdicts", _("Shares of the verdicts"), _("A is the reference, B the answer."), num=False
+            ),
+            lambda _name, cell: verdict_shares(cell["distribution"]),
+            data.compares and several,
+        ),
         (spread_column, lambda name, cell: _spread(data, name, cell, links), several and not values.rate),
     ]
 
@@ -175,7 +183,8 @@ def _mean(data: BoardData, name: str, cell: Mapping[str, Any]) -> str:
 
 
 def _interval(data: BoardData, axis: Axis, name: str, cell: Mapping[str, Any]) -> str:
-    tip = f"{name}: {data.values.text(cell['mean'])} {data.values.interval(cell['ci_low'], cell['ci_high'])}"
+    shown = data.values.interval(cell["ci_low"], cell["ci_high"])
+    tip = f"{name}: {beside(data.values.text(cell['mean']), shown)}"
     bar = interval_bar(data.series.get(name, 1), axis, cell["mean"], cell["ci_low"], cell["ci_high"], tip)
     return mark_safe(bar)  # noqa: S308 (escaped there)
 
@@ -190,7 +199,7 @@ def _spread(data: BoardData, name: str, cell: Mapping[str, Any], links: Links) -
             score_bin["count"] / total,
             _("Score %(score)s: %(n)s (%(share)s)")
             % {
-                "score": bin_name(score_bin),
+                "score": (data.compares and verdict_in(score_bin)) or bin_name(score_bin),
                 "n": number(score_bin["count"]),
                 "share": percent(score_bin["count"] / total),
             },

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import number
 from judging.core.statistics.means import Estimate, items_needed
-from judging.reports.labels import ValueFormat, probability, verdict
+from judging.reports.labels import ValueFormat, beside, probability, verdict
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Table, columns_of, linked_count
 
@@ -122,12 +122,11 @@ def _tip(pair: Mapping[str, Any], sign: int, values: ValueFormat) -> str:
     wins, losses = (pair["wins"], pair["losses"]) if sign > 0 else (pair["losses"], pair["wins"])
     low, high = _turned(pair["ci_low"], pair["ci_high"], sign)
     return _(
-        "%(a)s − %(b)s: %(difference)s %(interval)s, p (Holm) %(p)s; %(wins)s wins, %(ties)s ties, %(losses)s losses"
+        "%(a)s − %(b)s: %(difference)s, p (Holm) %(p)s; %(wins)s wins, %(ties)s ties, %(losses)s losses"
     ) % {
         "a": a,
         "b": b,
-        "difference": values.signed(sign * pair["difference"]),
-        "interval": values.interval(low, high),
+        "difference": beside(values.signed(sign * pair["difference"]), values.interval(low, high)),
         "p": probability(pair["p_holm"]),
         "wins": number(wins),
         "ties": number(pair["ties"]),

@@ -227,7 +227,7 @@ class _Maker:
             ),
             slices=self._slices(metric, list(cells), values),
             spread=_svg(spread_chart(f"spread-{place}", cells, metric)),
-            distribution=distribution_table(cells, metric.name, links),
+            distribution=distribution_table(cells, metric.name, links, compares=metric.compares),
             shares=shares_table(cells, metric.name, links),
             repeats=repeats_table(cells, metric.name, values, links),
             variance=variance_table(cells),
@@ -282,6 +282,7 @@ class _Maker:
             series=self.series,
             links=self.links,
             top=metric.high or 0,
+            compares=metric.compares,
         )
 
 

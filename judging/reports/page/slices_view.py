@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import NONE, number, percent
 from judging.core.statistics.ranking import under
 from judging.core.values import scale_level
-from judging.reports.labels import ValueFormat, author_name, interval, kappa, probability
+from judging.reports.labels import ValueFormat, author_name, beside, interval, kappa, probability
 from judging.reports.links import Links, linked
 from judging.reports.page.pairs import MatrixCell
 from judging.reports.page.tables import Table, columns_of
@@ -124,7 +124,10 @@ def agreement_table(
             interval(agreement["kappa_low"], agreement["kappa_high"], 2),
             kappa((agreement["human"] or {}).get("kappa_weighted")),
             kappa(agreement["spearman"]),
-            f"{values.signed(agreement['bias'])} {values.interval(agreement['bias_low'], agreement['bias_high'])}",
+            beside(
+                values.signed(agreement["bias"]),
+                values.interval(agreement["bias_low"], agreement["bias_high"]),
+            ),
         ]
         for agreement in agreements
     ]
@@ -176,7 +179,7 @@ def significant(deviation: Mapping[str, Any]) -> bool:
 def _tip(
     value: str, name: str, cell: Mapping[str, Any], deviation: Mapping[str, Any] | None, values: ValueFormat
 ) -> str:
-    figures = f"{values.text(cell['mean'])} {values.interval(cell['ci_low'], cell['ci_high'])}"
+    figures = beside(values.text(cell["mean"]), values.interval(cell["ci_low"], cell["ci_high"]))
     tip = _("%(name)s, %(value)s: %(figures)s, %(n)s items") % {
         "name": name,
         "value": value,

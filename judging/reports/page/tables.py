@@ -11,15 +11,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import NONE, number, share
+from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.axis import tick_text
 from judging.core.charts.series import mark
 from judging.core.statistics.document import CategoryShare
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.intervals import rate_interval
 from judging.core.statistics.ranking import Cells, comparisons_under, ranked, ranked_by_wins
+from judging.core.values import verdict_code
 from judging.filters.judgement_filter import meaning_category
-from judging.reports.labels import ValueFormat, decimal, share_interval
+from judging.reports.labels import ValueFormat, beside, decimal, share_interval
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
 
@@ -102,6 +103,8 @@ def win_rate_title(metric: str) -> str:
 
 
 def _figure(values: ValueFormat, value: float | None, cell: Mapping[str, Any]) -> str:
+    if cell["ci_low"] is None:
+        return format_html("<b>{}</b>", values.text(value))
     interval_text = values.interval(cell["ci_low"], cell["ci_high"])
     return format_html("<b>{}</b> <small>{}</small>", values.text(value), interval_text)
 
@@ -110,8 +113,9 @@ def linked_count(count: int, address: str) -> str:
     return linked(number(count), address) if count else "0"
 
 
-def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
-    """The counts of score bins; None if no score is a number."""
+def distribution_table(cells: Cells, metric: str, links: Links, *, compares: bool = False) -> Table | None:
+    """The counts of score bins; None if no score is a number. `compares`: with the verdict that a score stands for, and
+    each one's share."""
     bars = {name: cell["distribution"] for name, cell in cells.items() if cell["distribution"]}
     if not bars:
         return None
@@ -123,8 +127,33 @@ def distribution_table(cells: Cells, metric: str, links: Links) -> Table | None:
             linked_count(mine[place]["count"], links.to_bin(name, metric, mine[place], last=last))
             for name, mine in bars.items()
         ]
-        rows.append([_bin_name(bar, last=last), *counts])
+        verdict = verdict_in(bar) if compares else ""
+        if verdict:
+            counts = [
+                format_html("{} · {}", count, share(mine[place]["count"] / total_of(mine)))
+                for count, mine in zip(counts, bars.values(), strict=True)
+            ]
+        name = _bin_name(bar, last=last)
+        rows.append([f"{verdict} ({name})" if verdict else name, *counts])
     return Table(_("Score distribution"), columns_of([_("Score")], [*bars]), rows)
+
+
+def verdict_in(score_bin: Mapping[str, Any]) -> str:
+    """The verdict of a comparison that the bin's only score stands for; '' for a range."""
+    return verdict_code(score_bin["low"]) if score_bin["low"] == score_bin["high"] else ""
+
+
+def total_of(bins: Sequence[Mapping[str, Any]]) -> int:
+    """The scores in all bins, at least 1."""
+    return sum(score_bin["count"] for score_bin in bins) or 1
+
+
+def verdict_shares(bins: Sequence[Mapping[str, Any]]) -> str:
+    """The share of each verdict that occurs in comparisons with the reference: `A>B 20 % · A=B 80 %`."""
+    found = [(verdict_in(score_bin), score_bin["count"]) for score_bin in bins if score_bin["count"]]
+    if not found or not all(verdict for verdict, _count in found):
+        return NONE
+    return " · ".join(f"{verdict} {percent(count / total_of(bins), 0)}" for verdict, count in found)
 
 
 def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:
@@ -155,10 +184,8 @@ def shares_table(cells: Cells, metric: str, links: Links) -> Table | None:
 def _share(name: str, cell: Mapping[str, Any], metric: str, label: str, links: Links) -> str:
     category = category_share(cell, label)
     address = links.to(name, metric, state="scored", value=meaning_category(label))
-    shown = share_interval(category["ci_low"], category["ci_high"])
-    return format_html(
-        "{} · {} {}", linked_count(category["count"], address), share(category["share"]), shown
-    )
+    shown = beside(share(category["share"]), share_interval(category["ci_low"], category["ci_high"]))
+    return format_html("{} · {}", linked_count(category["count"], address), shown)
 
 
 def category_share(cell: Mapping[str, Any], label: str) -> CategoryShare:

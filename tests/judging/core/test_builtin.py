@@ -1,6 +1,6 @@
 import pytest
 
-from judging.core.builtin import BUILTINS, NAMES, builtin
+from judging.core.builtin import BUILTINS, NAMES, builtin, chosen
 from judging.core.injection_check import holds_verdict
 from tests.judging.core.builtin_prompts import names_of, rendered
 
@@ -20,6 +20,23 @@ def test_a_row_with_nothing_but_a_question_renders(name: str) -> None:
 def test_the_reference_is_the_uploaded_one_or_else_the_last_message(name: str) -> None:
     assert "uploaded" in rendered(name, ref_answer="uploaded", gt="last")
     assert "last" in rendered(name, gt="last")
+
+
+@pytest.mark.parametrize("field", ["standard", "标准 答案"])
+@pytest.mark.parametrize("name", names_of("reference", "comparison"))
+def test_the_reference_may_be_another_field(name: str, field: str) -> None:
+    template = chosen(f"{name}:{field}")
+    assert template is not None
+    assert "other" in rendered(name, source=template.source, **{field: "other"}, ref_answer="uploaded")
+    text = rendered(name, source=template.source, ref_answer="uploaded", gt="last")
+    assert "uploaded" not in text
+    assert "last" in text
+
+
+def test_a_template_that_does_not_exist_is_none() -> None:
+    assert chosen("nonsense") is None
+    assert chosen("nonsense:field") is None
+    assert chosen(NAMES[0]) == BUILTINS[NAMES[0]]
 
 
 @pytest.mark.parametrize("name", names_of("reference", "comparison"))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.core.paste_repair import repaired, repaired_pattern
+from judging.core.paste_repair import PROBLEMS, PasteRepair, repaired, repaired_pattern, repaired_program
+from judging.core.rules.check import read_program
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import RECOMMENDED, run_postprocess
 
@@ -103,3 +104,82 @@ def test_a_pattern_alone_is_repaired_where_all_its_backslashes_are_doubled(
     pattern: str, wanted: str | None
 ) -> None:
     assert repaired_pattern(pattern) == wanted
+
+
+MISPRINT = """def preprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+return judge_resps[-1]["content"]
+"""
+
+
+def test_a_postprocess_that_was_printed_as_preprocess_gets_its_name(sandbox: Sandbox) -> None:
+    repair = repaired(MISPRINT, "postprocess")
+    assert repair is not None
+    assert repair.problems == ("indentation", "name")
+    item = {"judge_resps": [{"content": "ok"}], "data": {}, "resp": {}}
+    (outcome,) = run_postprocess(sandbox, repair.source, [item])
+    assert outcome.result == "ok"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("def preprocess(judge_reqs, **kwargs):\n    return 1\n", "preprocess"),
+        ("def preprocess(data, resp):\n    return 1\n", "postprocess"),
+        (
+            "def preprocess(judge_reqs):\n    return 1\n\ndef postprocess(judge_resps):\n    return 2\n",
+            "postprocess",
+        ),
+    ],
+)
+def test_a_function_keeps_a_name_that_may_be_meant(source: str, kind: str) -> None:
+    assert repaired(source, kind) is None
+
+
+PASTED_PROGRAM = """# DSL
+• 主题:精确匹配
+  ·年份:Python代码:代码1
+＠全部字段:精确匹配
+• @聚合方式:min
+＠格式限制:JSON
+<代码1>
+def same(ref_answer, model_answer):
+return 5 if ref_answer == model_answer else 1
+</代码1>
+"""
+PROGRAM = """# DSL
+主题:精确匹配
+年份:Python代码:代码1
+@全部字段:精确匹配
+@聚合方式:min
+@格式限制:JSON
+<代码1>
+def same(ref_answer, model_answer):
+    return 5 if ref_answer == model_answer else 1
+</代码1>
+"""
+
+
+def test_a_pasted_program_is_repaired() -> None:
+    repair = repaired_program(PASTED_PROGRAM)
+    assert repair == PasteRepair(PROGRAM, ("bullets", "at_sign", "indentation"))
+    assert read_program(PROGRAM).problems == ()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        PROGRAM,
+        "",
+        "# DSL\n@单个字段:自然语言规则:规则1\n@格式限制:字符串\n<规则1>\n• five\n＠all\n</规则1>\n",
+        "# DSL\n@type:精确匹配\na@b＠c:精确匹配\n@格式限制:JSON\n",
+    ],
+)
+def test_a_program_without_traces_of_copying_stays_as_it_is(program: str) -> None:
+    assert repaired_program(program) is None
+
+
+def test_every_problem_has_a_sentence() -> None:
+    repair, program = repaired(PASTED + MISPRINT, "postprocess"), repaired_program(PASTED_PROGRAM)
+    assert repair is not None
+    assert program is not None
+    assert {*repair.problems, *program.problems} <= PROBLEMS.keys()

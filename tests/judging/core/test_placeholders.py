@@ -26,6 +26,8 @@ def changed(template: str, fields: tuple[str, ...] = FIELDS) -> str:
         ("{{ data.my-field }}", "{{ data['my-field'] }}"),
         ("{% if data.other-field %}x{% endif %}", "{% if data['other-field'] %}x{% endif %}"),
         ('{{"score": 1}}', '{"score": 1}'),
+        (r"{{ '<|im_start|>' + data.question + '\\n' }}", r"{{ '<|im_start|>' + data.question + '\n' }}"),
+        (r'{% set end = "\\n\\t" %}', r'{% set end = "\n\t" %}'),
         ('Reply: {{ "a": {{"b": 2}}, \'c\': 3 }}.', 'Reply: { "a": {"b": 2}, \'c\': 3 }.'),
         ('{{\n  "answer": "{{ response.content }}"\n}}', '{\n  "answer": "{{ response.content }}"\n}'),
     ],

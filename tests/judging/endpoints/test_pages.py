@@ -9,8 +9,10 @@ from django.db import connection
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
 from judging.core.judges.scripted import ScriptedJudge, refusal
+from judging.core.judges.settings import chat_url
 from judging.endpoints.fields import json_object
 from judging.endpoints.models import Endpoint
+from judging.endpoints.presets import PRESETS, Preset
 from judging.endpoints.selectors import endpoints_of
 from tests.conftest import ClientOf
 from tests.full_and_locked import full_database, locked_database
@@ -338,6 +340,56 @@ def test_what_is_typed_is_tested_before_it_is_saved(
     assert "Connected" in page.text
     assert len(server.requests) > 0
     assert not Endpoint.objects.exists()
+
+
+def test_a_test_before_saving_counts_for_what_is_saved(
+    adam: User, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    client, values = client_of(adam), typed(server)
+    client.post(ENDPOINTS + "try/", values)
+    client.post(ENDPOINTS + "new/", values)
+    saved = Endpoint.objects.get(model=values["model"])
+    assert (saved.works, saved.draft) == (True, False)
+    assert saved.probed_at is not None
+
+
+@pytest.mark.parametrize(
+    "changed", [{"key": "another-key-0815"}, {"model": "another"}, {"params": '{"seed": 1}'}]
+)
+def test_a_test_of_other_values_does_not_count(
+    changed: dict[str, str], adam: User, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    client = client_of(adam)
+    client.post(ENDPOINTS + "try/", typed(server))
+    client.post(ENDPOINTS + "new/", typed(server, **changed))
+    assert Endpoint.objects.get().probed_at is None
+
+
+def test_the_session_holds_no_secret_of_a_test(
+    adam: User, server: ScriptedJudge, client_of: ClientOf
+) -> None:
+    client = client_of(adam)
+    client.post(ENDPOINTS + "try/", typed(server))
+    assert KEY not in str(dict(client.session))
+
+
+@pytest.mark.parametrize(
+    ("language", "names"),
+    [
+        ("en", ("Volcengine Ark", "Hunyuan", "Zhipu", "Qwen (DashScope)", "llama.cpp")),
+        ("zh-hans", ("火山方舟", "腾讯混元", "智谱", "通义千问（阿里云百炼）", "llama.cpp")),
+    ],
+)
+def test_the_servers_of_both_platforms_are_offered_by_name(
+    language: str, names: tuple[str, ...], adam: User, client_of: ClientOf, project: Project
+) -> None:
+    page = client_of(adam).get(ENDPOINTS + "new/", headers={"Accept-Language": language}).text
+    assert [name for name in names if f">{name}</button>" not in page] == []
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_a_preset_leads_to_chat_completions(preset: Preset) -> None:
+    assert chat_url(preset.url) == f"{preset.url}/chat/completions"
 
 
 def test_models_are_loaded_before_one_is_named(

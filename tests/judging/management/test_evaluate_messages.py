@@ -9,7 +9,8 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import Project
-from judging.management.command_line import CannotStart, upload
+from judging.core.metric_definition import MetricDefinition
+from judging.management.command_line import CannotStart, paste_hints, upload
 from judging.management.commands.evaluate import start_run, why_unscored
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.make import a_metric, a_run, a_version
@@ -103,3 +104,33 @@ def test_it_says_why_there_is_no_score(
     run = judge(a_run(a_version(project, rows=2, models=("alpha",)), *several), lambda _: said(None))
     assert why_unscored(run)[0] == sentence
     assert len(why_unscored(run)) == metrics
+
+
+def test_what_a_copied_metric_needs_is_said_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "def preprocess(judge_resps):\n    return re.search(r'\\\\[\\\\[', judge_resps[0]['content'])\n"
+    template = "{{ response.content + '\\\\n' }}"
+    metric = a_metric(JUDGE_URL, name="quality", postprocess=source, template=template)
+    rules = MetricDefinition(name="fields", rules="# DSL\n• a:精确匹配\n@格式限制:JSON")
+    lines = [*paste_hints(metric), *paste_hints(rules)]
+    assert [line.partition(": ")[0] for line in lines] == [
+        "quality, postprocess",
+        "quality, postprocess",
+        "quality, Judge model 1, line 1",
+        "fields, line 2",
+    ]
+    (metrics := tmp_path / "metrics.yaml").write_text(
+        f"metrics:\n- name: quality\n  pipeline:\n  - {{type: POSTPROCESS, file_content: {json.dumps(source)}}}\n"
+    )
+    with pytest.raises(CannotStart):
+        start_run(tmp_path / "rows.jsonl", metrics, "")
+    assert f"{metrics}: quality, postprocess: The backslashes" in capsys.readouterr().err
+
+
+def test_a_metric_that_works_has_no_such_hint() -> None:
+    metric = a_metric(JUDGE_URL, template="{{ response.content + '\\n' }}", parse={"regex": r"\[\[(\d+)\]\]"})
+    assert list(paste_hints(metric)) == []
+    pasted = a_metric(JUDGE_URL, parse={"regex": r"\\[\\[(\\d+)\\]\\]"})
+    (line,) = paste_hints(pasted)
+    assert line.endswith(r" \[\[(\d+)\]\]")

@@ -9,7 +9,7 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
-from judging.core.builtin import BUILTINS
+from judging.core.builtin import BUILTINS, chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.results import JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome
@@ -22,7 +22,7 @@ from judging.records.models import Run
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
 from tests.judging.judged import judge, said
-from tests.judging.metrics.conftest import form_of
+from tests.judging.metrics.conftest import form_of, imported
 from tests.make import a_version
 
 METRICS = "/p/physics/metrics/"
@@ -479,3 +479,28 @@ def test_of_a_long_reply_the_end_is_shown_where_the_verdict_is(
     page = client_of(alice).post(page_of(judged, "past-replies/"), form_of(judged, read="0")).text
     assert "so on Score: [[8]]</div>" in page
     assert "beginning" not in page
+
+
+def test_the_reference_of_a_template_may_be_another_field(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    imported(project, "rows", [{"messages": [{"role": "user", "content": "Why?"}], "standard": "So."}])
+    client, name = client_of(alice), "single_turn_comparison.en"
+    assert "<option>standard</option>" in client.get(METRICS + "new/").text
+    page = client.get(METRICS + "new/", {"start": name, "reference": "standard"})
+    assert page.context["form"].judges[0]["template"].value() == chosen(f"{name}:standard").source  # type: ignore[union-attr]
+    unknown = client.get(METRICS + "new/", {"start": name, "reference": "nonsense"})
+    assert unknown.context["form"].judges[0]["template"].value() == BUILTINS[name].source
+
+
+def test_a_trial_shows_what_postprocess_makes_of_the_reply(
+    client_of: ClientOf, alice: User, metric: Metric, live: Endpoint, version: Version
+) -> None:
+    script = "def postprocess(judge_resps):\n    print('seen')\n    return len(judge_resps[0]['content'])\n"
+    typed = form_of(metric, **{"judge-0-endpoint": live.pk, "postprocess": script, "try": "1"})
+    page = client_of(alice).post(page_of(metric), typed)
+    tried = page.context["tried"]
+    assert tried.postprocess.outcome.result == len(tried.result.reply.content)
+    assert "Result of postprocess:" in page.text
+    without = client_of(alice).post(page_of(metric), typed | {"postprocess": ""})
+    assert "Result of postprocess:" not in without.text

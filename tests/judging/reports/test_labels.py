@@ -6,6 +6,7 @@ import pytest
 
 from judging.core.statistics.document import NOTES
 from judging.reports.labels import (
+    beside,
     decimal,
     interval,
     note_sentences,
@@ -32,6 +33,12 @@ def test_a_difference_has_its_sign(value: float | None, text: str) -> None:
 @pytest.mark.parametrize(("p", "text"), [(0.04, "0.040"), (0.0002, "< 0.001"), (0.0, "< 0.001"), (None, "–")])
 def test_a_small_p_is_never_shown_as_nothing(p: float | None, text: str) -> None:
     assert probability(p) == text
+
+
+def test_a_missing_interval_leaves_no_dash_beside_its_figure() -> None:
+    assert beside("7.00", interval(None, None)) == "7.00"
+    assert beside("7.00", "") == "7.00"
+    assert beside("7.00", "[6, 8]") == "7.00 [6, 8]"
 
 
 def test_an_interval_without_an_end_is_a_dash() -> None:

@@ -69,6 +69,12 @@ RULES: list[tuple[str, list[tuple[str, int, int]]]] = [
         [("field_not_allowed", 2, 1), ("field_not_allowed", 3, 1)],
     ),
     ("# DSL\n@聚合方式:min\n@格式限制:JSON", [("no_rules", 3, 1)]),
+    ("# DSL\n • a:精确匹配\n@格式限制:JSON", [("pasted_bullet", 2, 2)]),
+    ("# DSL\n＠全部字段:精确匹配\n@格式限制:JSON", [("pasted_at_sign", 2, 1)]),
+    (
+        "# DSL\na:Python代码:代码1\n@格式限制:JSON\n<代码1>\ndef f(ref_answer, model_answer):\nreturn 1\n</代码1>",
+        [("pasted_code", 4, 1), ("python_syntax", 6, 1)],
+    ),
     ("# DSL\n@单个字段:精确匹配\na:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
     ("# DSL\na:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),
     ("# DSL\n@all:精确匹配\n@whole:精确匹配\n@格式限制:JSON", [("mixed_fields", 3, 1)]),

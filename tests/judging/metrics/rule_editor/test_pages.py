@@ -385,3 +385,11 @@ def test_a_line_is_tried_without_javascript_and_nothing_is_saved(
     page = analyst.post(f"{BASE}rules/new/", {**typed, "try": "1"})
     assert "Test only; nothing was saved." in page.content.decode()
     assert not Metric.objects.exists()
+
+
+def test_a_pasted_program_is_repaired_with_one_click(analyst: Client, project: Project) -> None:
+    pasted = PROGRAM.replace("标签:", "• 标签:").replace("@聚合方式", "＠聚合方式")
+    assert 'value="repair:rules"' in preview_of(analyst, pasted)
+    assert 'value="repair:rules"' not in preview_of(analyst, PROGRAM)
+    page = analyst.post(f"{BASE}rules/new/", form(pasted, change="repair:rules"))
+    assert page.context["form"]["rules"].value() == PROGRAM
