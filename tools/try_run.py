@@ -1,5 +1,8 @@
 """Try `make run` as a new user: in a fresh clone with an empty DATA_DIR, then a second time. Exits 1 on any problem.
 
+    python -m tools.try_run [CLONE]
+
+CLONE: a clone made before, which may be installed already (.ci/run installs it beside other packages).
 Checks that the site opens without signing in, the sample run is linked and finishes, every link on the first pages
 works, Ctrl-C stops every process, and the second start is quick.
 """
@@ -17,7 +20,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import unescape
 from pathlib import Path
 
@@ -110,10 +113,11 @@ def stop(process: subprocess.Popen[bytes], data: Path) -> None:
     wait("the end of every process after Ctrl-C", 10, lambda: not processes_of(data))
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
-        clone, data, port = Path(name) / "evalsite", Path(name) / "data", free_port()
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+        clone, data, port = Path(*arguments or (name, "evalsite")), Path(name) / "data", free_port()
+        if not clone.exists():
+            subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
         process = start(clone, data, port)
         site = Site(port)
         wait("installing", 1200, lambda: (clone / ".venv" / ".runs").exists() or process.poll() is not None)
@@ -137,4 +141,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
