@@ -45,24 +45,35 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 ALIKE_ON_ALL_DATABASES = (
     "tests/browser/",
     "tests/evalsite/web/",
-    "tests/evalsite/test_pages.py",
+    *(f"tests/evalsite/test_{name}.py" for name in ("access", "language_and_colours", "pages")),
     *(
         f"tests/evalsite/accounts/test_{name}.py"
         for name in ("passwords", "projects", "sign_in", "single_sign_on", "local_mode")
     ),
-    "tests/datasets/views/test_repair.py",
+    *(
+        f"tests/datasets/views/test_{name}.py"
+        for name in ("file_import", "format_guide", "repair", "version")
+    ),
+    "tests/judging/test_guides.py",
     "tests/judging/deletion/test_pages.py",
     "tests/judging/endpoints/test_pages.py",
     *(f"tests/judging/metrics/editor/test_{name}.py" for name in ("preview", "scripts")),
     "tests/judging/metrics/rule_editor/test_pages.py",
-    "tests/judging/metrics/test_transfer.py",
-    *(f"tests/judging/management/test_{name}_command.py" for name in ("evaluate", "report")),
-    "tests/judging/people/views/test_evaluations.py",
-    *(f"tests/judging/reports/test_{name}.py" for name in ("files", "pages", "people_result")),
+    *(f"tests/judging/metrics/test_{name}.py" for name in ("reference_pages", "transfer")),
+    *(
+        f"tests/judging/management/test_{name}.py"
+        for name in ("evaluate_command", "evaluate_messages", "report_command", "rules_command")
+    ),
+    *(f"tests/judging/people/views/test_{name}.py" for name in ("desk", "evaluations")),
+    "tests/judging/reports/comparison/test_views.py",
+    *(
+        f"tests/judging/reports/test_{name}.py"
+        for name in ("files", "notebook_docs", "pages", "people_result")
+    ),
     *(f"tests/judging/review/test_{name}.py" for name in ("judgement_page", "permissions")),
     "tests/judging/review/teamwork/test_pages.py",
     "tests/judging/transfer/results_import/test_pages.py",
-    "tests/judging/runs/test_new_run.py",
+    *(f"tests/judging/runs/test_{name}.py" for name in ("new_run", "run_page")),
     *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
 )
 

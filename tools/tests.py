@@ -2,7 +2,7 @@
 
 `together`: most tests, in one process more than there are cores, since some wait. `processes`: tests that start
 processes or a browser, four files at a time, since they mostly wait; in order of their names, not of their number of
-tests, since files with few tests take longest. `timed`: tests with time limits, two files at a time, since they also
+tests, since files with few tests take longest. `timed`: tests with limits of elapsed time, two at a time, since they
 mostly wait. Every part runs, whatever the result of the others. Arguments are passed to pytest; a part without tests
 does not fail if another part has some.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 BY_FILE = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
 TOGETHER = ["-n", str((os.cpu_count() or 1) + 1)]
-PARTS = {"together": TOGETHER, "processes": BY_FILE, "timed": ["-n", "2", "--dist", "loadfile"]}
+PARTS = {"together": TOGETHER, "processes": BY_FILE, "timed": ["-n", "2"]}
 NOTHING_COLLECTED = 5  # pytest's exit status
 Run = Callable[[Sequence[str]], int]
 
