@@ -6,8 +6,10 @@ import gzip
 import json
 import os
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +19,66 @@ from django.db import connection
 
 from evalsite.supervisor import manage
 from tests.processes.conftest import SETTINGS
+from tests.starting import leashed
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db]
 Environment = dict[str, str]
+ROOT = Path(__file__).parents[2]
 RELEASE = Path(__file__).parent / "v0_1_0"
 RUN, METRIC = "Sample evaluation", "Closeness to the reference"
 CLOSE = 1e-9  # databases add up in different orders
 
 
+COMMANDS = """
+import django, json, sys
+django.setup()
+from tests.commands import command
+for line in sys.stdin:
+    ended = command(*json.loads(line))
+    print(json.dumps([ended.returncode, ended.stdout, ended.stderr]), flush=True)
+"""
+
+
+class Site:
+    """A process that runs commands on the site of the release, upgraded."""
+
+    def __init__(self, environment: Environment) -> None:
+        program = [sys.executable, "-c", COMMANDS]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            leashed(program), env={**environment, "PYTHONPATH": str(ROOT)}, stdin=pipe, stdout=pipe, text=True
+        )
+
+    def output(self, *arguments: str) -> str:
+        """What the command prints; it must succeed."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps(arguments), file=self.process.stdin, flush=True)
+        status, output, errors = json.loads(self.process.stdout.readline())
+        assert status == 0, errors
+        return str(output)
+
+
 @pytest.fixture(scope="module")
-def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """The environment of a process that uses the site of the release, upgraded."""
+def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("release")
     environment = {**os.environ, **SETTINGS, "DATA_DIR": str(folder), "DEMO_JUDGE": "0"}
     with tarfile.open(RELEASE / "site.tar.gz") as packed:
         packed.extractall(folder, filter="data")
+    with database_of_release(folder, environment):
+        migrated = subprocess.run(manage("migrate"), env=environment, capture_output=True, text=True)
+        assert migrated.returncode == 0, migrated.stderr
+        site = Site(environment)
+        yield site
+        with site.process:
+            site.process.kill()
+
+
+@contextmanager
+def database_of_release(folder: Path, environment: Environment) -> Iterator[None]:
+    """On PostgreSQL, a database of its own made from the release's dump."""
     if connection.vendor == "sqlite":
-        output(environment, "migrate")
-        yield environment
+        yield
         return
     (folder / "evalsite.sqlite3").unlink()
     server, _, _ = os.environ["DATABASE_URL"].rpartition("/")
@@ -45,15 +89,8 @@ def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
         with psycopg.connect(f"{server}/{name}") as database:
             database.execute(gzip.decompress((RELEASE / "database.sql.gz").read_bytes()))
         environment["DATABASE_URL"] = f"{server}/{name}"
-        output(environment, "migrate")
-        yield environment
+        yield
         administration.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-
-
-def output(environment: Environment, *arguments: str) -> str:
-    ended = subprocess.run(manage(*arguments), env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
 def differences(before: Any, after: Any, path: str = "") -> list[str]:
@@ -67,35 +104,35 @@ def differences(before: Any, after: Any, path: str = "") -> list[str]:
     return [] if same else [f"{path}: {before} → {after}"]
 
 
-def test_every_figure_of_the_report_is_computed_again_and_the_same(site: Environment) -> None:
+def test_every_figure_of_the_report_is_computed_again_and_the_same(site: Site) -> None:
     before = json.loads((RELEASE / "report.json").read_text())
     assert before["candidates"]["heron-large"][METRIC]["mean"] == 8.421875
-    assert differences(before, json.loads(output(site, "report", RUN, "--json"))) == []
+    assert differences(before, json.loads(site.output("report", RUN, "--json"))) == []
 
 
 def verdicts(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_the_export_of_the_run_is_the_same(site: Environment, tmp_path: Path) -> None:
+def test_the_export_of_the_run_is_the_same(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    output(site, "export", RUN, "--format", "results", "--out", str(path))
+    site.output("export", RUN, "--format", "results", "--out", str(path))
     assert len(verdicts(path)) == 142
     assert verdicts(path) == verdicts(RELEASE / "results.jsonl")
 
 
-def test_the_metrics_file_is_the_same_and_can_be_imported(site: Environment) -> None:
+def test_the_metrics_file_is_the_same_and_can_be_imported(site: Site) -> None:
     path = RELEASE / "metrics.yaml"
-    assert output(site, "export_metrics", METRIC, "--project", "sample") == path.read_text()
-    imported = json.loads(output(site, "import_metrics", str(path), "--project", "sample", "--json"))
+    assert site.output("export_metrics", METRIC, "--project", "sample") == path.read_text()
+    imported = json.loads(site.output("import_metrics", str(path), "--project", "sample", "--json"))
     assert imported["metrics"] == [{"name": METRIC, "version": 1, "done": "unchanged"}]
 
 
-def test_results_of_the_release_can_be_imported(site: Environment) -> None:
+def test_results_of_the_release_can_be_imported(site: Site) -> None:
     path = str(RELEASE / "results.jsonl")
-    output(site, "import_results", "Everyday questions", path, "--name", "Imported")
+    site.output("import_results", "Everyday questions", path, "--name", "Imported")
     means = [
-        json.loads(output(site, "report", name, "--json"))["candidates"]["wren-small"][METRIC]["mean"]
+        json.loads(site.output("report", name, "--json"))["candidates"]["wren-small"][METRIC]["mean"]
         for name in (RUN, "Imported")
     ]
     assert means[0] == pytest.approx(means[1], rel=CLOSE)
@@ -134,8 +171,8 @@ EXPECTED = {
 }
 
 
-def test_what_people_entered_is_as_it_was(site: Environment) -> None:
-    contents = json.loads(output(site, "shell", "--no-imports", "-c", CONTENTS))
+def test_what_people_entered_is_as_it_was(site: Site) -> None:
+    contents = json.loads(site.output("shell", "--no-imports", "-c", CONTENTS))
     assert contents == EXPECTED
 
 
@@ -157,7 +194,7 @@ print(json.dumps([word in text for word in ("Right after all", "<strong>second</
 """
 
 
-def test_pages_show_the_run_its_judgements_and_the_evaluation(site: Environment) -> None:
-    statuses, words = map(json.loads, output(site, "shell", "--no-imports", "-c", PAGES).splitlines())
+def test_pages_show_the_run_its_judgements_and_the_evaluation(site: Site) -> None:
+    statuses, words = map(json.loads, site.output("shell", "--no-imports", "-c", PAGES).splitlines())
     assert [path for path, status in statuses if status != 200] == []
     assert words == [True, True, True]
