@@ -9,8 +9,10 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, TypeVar
 
+from datasets.core.rubric import RUBRIC
 from datasets.core.texts import Text, gettext_noop, ngettext_noop
 from datasets.core.variables import is_reference
+from judging.core.checklists import criterion_variables, rubric_of
 from judging.core.placeholders import KINDS, Hint, expression_for, hints
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, estimated_tokens, names_of, render
 from judging.core.sandbox.job import SandboxFailure
@@ -77,7 +79,7 @@ _REFERENCE = ("data", "ref_answer")
 _REFERENCES = (_REFERENCE, ("data", "gt"))
 _ROOTS = (
     *("data", "response", "preprocess_result", "max_score", "min_score"),
-    *("judge_resps", "judge_reqs"),
+    *("judge_resps", "judge_reqs", "criterion", "criteria"),
 )
 _LATE = ("judge_resps", "judge_reqs")  # the replies of earlier judges are unknown before a run
 _ALWAYS = {
@@ -330,7 +332,7 @@ def _is_unexpected_none(note: NameAt, item: RenderItem) -> bool:
 def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
     """The template's variables for each answer, after running the preprocess script if there is one."""
     if not script:
-        yield from ((line, RenderItem(data, response)) for line, data, response in answers)
+        yield from ((line, _render_item(data, response)) for line, data, response in answers)
         return
     for batch in _batches(answers):
         ran = run_preprocess(sandbox, script, [(data, response or {}) for _line, data, response in batch])
@@ -345,7 +347,15 @@ def _after(
         return outcome.failure
     added = outcome.changed["response"]
     seen = response if response is None and not added else (response or {}) | added
-    return RenderItem(data | outcome.changed["data"], seen, outcome.result)
+    return _render_item(data | outcome.changed["data"], seen, outcome.result)
+
+
+def _render_item(
+    data: dict[str, Any], response: dict[str, Any] | None, result: bool | int | float | str | None = None
+) -> RenderItem:
+    """The variables for a row; those about criteria are about its rubric's first."""
+    rubric = rubric_of(data) if RUBRIC in data else None
+    return RenderItem(data, response, result, criteria=criterion_variables(rubric, 1) if rubric else {})
 
 
 class _KnownNames:
@@ -375,6 +385,7 @@ class _KnownNames:
             "data": item.data,
             "response": item.response or {},
             "preprocess_result": item.preprocess_result,
+            **item.criteria,
         }
         self._remember_keys(("response",), values["response"])
         for path in list(self._sought):

@@ -9,7 +9,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, KINDS, PASS_FAIL, SCORE
+from datasets.core.kinds import (
+    BOTH_BAD,
+    CATEGORY,
+    CHECKLIST,
+    COMPARISON,
+    COMPARISON_CODES,
+    KINDS,
+    PASS_FAIL,
+    SCORE,
+)
 from judging.core.reading.gives import Gives
 from judging.core.rules.check import read_program
 from judging.core.values import Value, scale_level, verdict_code
@@ -121,6 +130,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         return verdict_code(value) if self.compares_reference else ""
 
     @property
+    def asks_by_criterion(self) -> bool:
+        """Whether a request asks about one criterion of the row's rubric."""
+        return self.gives == CHECKLIST and not self.at_once
+
+    @property
     def compares_candidates(self) -> bool:
         """Whether its values compare two candidates' answers."""
         return self.gives == COMPARISON and self.compares != "reference"
@@ -171,13 +185,14 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         """
         return round(self.calls_over(1))
 
-    def calls_over(self, fields: float) -> float:
-        """The same for references with this many fields, which `@all` stands for."""
+    def calls_over(self, fields: float, criteria: float = 1) -> float:
+        """The same for references with this many fields, which `@all` stands for, and rubrics with as many criteria."""
         if self.rules:
             program = read_program(self.rules).program
             judged = [rule for rule in program.rules if rule.function.by == "judge"] if program else []
             return sum(fields if rule.target.kind == "all" else 1 for rule in judged)
-        return sum(judge.calls for judge in self.judges)
+        each = criteria if self.asks_by_criterion else 1
+        return sum(judge.calls for judge in self.judges) * each
 
     @property
     def votes(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from datasets.core.kinds import COMPARISON, SCORE
+from datasets.core.kinds import CHECKLIST, COMPARISON, SCORE
 from datasets.core.texts import Text, gettext_noop
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
@@ -227,6 +227,8 @@ class _MetricsReader:
             **{"gives": kind_of_builtins(steps.judge_keys)} | kind,
             **read_asking(fields, steps.judge_keys, given="gives" in fields),
         )
+        if definition.gives == CHECKLIST:
+            definition = msgspec.structs.replace(definition, min_score=0, max_score=1)
         check_kind(definition, fields, steps.judge_keys)
         if definition.judges and definition.quorum > max(1, definition.votes):
             fields.wrong("quorum", "quorum_too_high", value=definition.quorum, votes=definition.votes)

@@ -39,7 +39,7 @@ _ONLY_OF = {
     "at_once": (CHECKLIST,),
 }
 """The kinds of metrics that a key is for."""
-_NOT_JUDGED = (CHECKLIST, _CANDIDATES)
+_NOT_JUDGED = (_CANDIDATES,)
 """Kinds that no judge can give yet."""
 
 KIND_PROBLEMS: dict[str, Text] = {
@@ -228,7 +228,8 @@ def written_kind(metric: MetricDefinition) -> dict[str, Any]:
         "at_once": metric.at_once,
         "ask_again": metric.ask_again,
     }
-    written = scale if metric.asks_for in (SCORE, COMPARISON) or ends != _NO_SCALE else {}
+    has_scale = metric.asks_for in (SCORE, COMPARISON) or ends != _NO_SCALE
+    written = scale if has_scale and metric.asks_for != CHECKLIST else {}
     written |= {name: value for name, value in optional.items() if value}
     if metric.structured != ("auto" if metric.gives else "off"):
         written["structured"] = metric.structured

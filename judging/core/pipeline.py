@@ -14,8 +14,16 @@ from typing import Any
 
 import msgspec
 
+from datasets.core.kinds import CHECKLIST
+from judging.core.checklists import (
+    NO_RUBRIC,
+    conclude_checklist,
+    criteria_asked,
+    read_at_once,
+    rubric_of,
+)
 from judging.core.judges.reply import REFUSED
-from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
+from judging.core.metric_definition import Jury, MetricDefinition
 from judging.core.reading.reader import why_unread
 from judging.core.reading.reasons import NO_MAJORITY, REFUSAL
 from judging.core.replies import VERDICTS, Parsed, combine_orders, is_flip, turned_back, with_sides_swapped
@@ -86,18 +94,28 @@ async def _judge_by_models(
 ) -> JudgementResult:
     if previous is not None:
         context = replace(context, calls=previous.calls)
-    elif metric.judges:
+    elif metric.judges and (metric.gives != CHECKLIST or rubric_of(context.item.data)):
         assert ask is not None
         context, failure = await ask_judges(metric, context, effects, ask)
         if failure is not None:
             flags = flags_of(context.calls)
             return JudgementResult(_failed(failure), context.calls, preprocess=before, flags=flags)
-    verdicts = await read_verdicts(context.calls, effects)
+    rubric = rubric_of(context.item.data) if metric.gives == CHECKLIST else None
+    if metric.gives == CHECKLIST and rubric is None:
+        return JudgementResult(Outcome.error(NO_RUBRIC), preprocess=before)
+    verdicts = await read_verdicts(
+        context.calls, effects, len(rubric.criteria) if rubric and metric.at_once else 0
+    )
     after = await effects.postprocess(context) if metric.postprocess else None
     flipped = (ORDER_FLIP,) if any(verdict.flip for verdict in verdicts) else ()
     flags = (*effects.flags(item), *flipped, *flags_of(context.calls))
-    outcome = conclude(metric, before, context.calls, verdicts, after)
-    return JudgementResult(outcome, context.calls, verdicts, before, after, flags)
+    checklist = ""
+    if rubric is None or after is not None:
+        outcome = conclude(metric, before, context.calls, verdicts, after)
+    else:
+        outcome, judged = conclude_checklist(metric, rubric, context.calls, verdicts)
+        checklist = judged.to_json()
+    return JudgementResult(outcome, context.calls, verdicts, before, after, flags, checklist=checklist)
 
 
 def flags_of(calls: Sequence[JudgeCall]) -> tuple[str, ...]:
@@ -152,7 +170,7 @@ async def ask_judges(
     for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
         questions: list[Question] = []
         for judge in judges:
-            prepared = await questions_of(judge, metric.judges[judge], context, effects)
+            prepared = await questions_of(judge, metric, context, effects)
             if isinstance(prepared, Failure):
                 return context, prepared
             questions += prepared
@@ -174,26 +192,28 @@ def rounds(builds_on_others: Sequence[bool]) -> list[list[int]]:
 
 
 async def questions_of(
-    number: int, judge: JudgeModel, context: Context, effects: Effects
+    number: int, metric: MetricDefinition, context: Context, effects: Effects
 ) -> list[Question] | Failure:
-    """All questions to one judge model: one per repeat and order.
+    """All questions to one judge model: one per repeat, order and criterion.
 
     The swapped order is included if the judge compares in both orders and the item has a reference and an answer.
     """
+    judge = metric.judges[number]
     earlier = replace(context, calls=tuple(call for call in context.calls if call.judge < number))
-    prompts: list[tuple[str, bool]] = []
+    prompts: list[tuple[str, bool, int]] = []
     for swapped in (False, True) if judge.both_orders else (False,):
         seen = swapped_context(earlier) if swapped else earlier
         if seen is None:
             continue
-        prompt = await effects.prompts[number](seen)
-        if isinstance(prompt, Failure):
-            return prompt
-        prompts.append((prompt, swapped))
+        for criterion in criteria_asked(metric, context.item.data):
+            prompt = await effects.prompts[number](replace(seen, criterion=criterion) if criterion else seen)
+            if isinstance(prompt, Failure):
+                return prompt
+            prompts.append((prompt, swapped, criterion))
     return [
-        Question(number, repeat, prompt, swapped)
+        Question(number, repeat, prompt, swapped, criterion)
         for repeat in range(judge.repeats)
-        for prompt, swapped in prompts
+        for prompt, swapped, criterion in prompts
     ]
 
 
@@ -203,12 +223,20 @@ def swapped_context(context: Context) -> Context | None:
     return replace(context, item=JudgedItem(*sides)) if sides else None
 
 
-async def read_verdicts(calls: tuple[JudgeCall, ...], effects: Effects) -> tuple[Verdict, ...]:
-    """Parse a verdict from each reply's content (not its reasoning); both orders also give a combined verdict."""
+async def read_verdicts(
+    calls: tuple[JudgeCall, ...], effects: Effects, criteria: int = 0
+) -> tuple[Verdict, ...]:
+    """Parse a verdict from each reply's content (not its reasoning); both orders also give a combined verdict.
+
+    `criteria`: each reply is about this many criteria at once, and gives a verdict on each.
+    """
     verdicts: list[Verdict] = []
     first: dict[tuple[int, int], Verdict] = {}
     for call in sorted(calls, key=lambda call: call.place):
         if call.failure is not None:
+            continue
+        if criteria:
+            verdicts += read_at_once(call, criteria)
             continue
         place, reply = (call.judge, call.repeat), call.reply or {}
         finish_reason = reply.get("finish_reason")
@@ -237,6 +265,7 @@ def _verdict(call: JudgeCall, parsed: Parsed, reason: str) -> Verdict:
         form=parsed.form,
         place=parsed.place,
         detail=parsed.detail,
+        criterion=call.criterion,
     )
 
 

@@ -42,7 +42,17 @@ NAMES = {
     **dict.fromkeys(("reference_output", "reference_outputs", "ground_truth", "ideal", "target"), REFERENCE),
     "history": "data.history",
 }
-ROOTS = ("data", "response", "preprocess_result", "min_score", "max_score", "judge_resps", "judge_reqs")
+ROOTS = (
+    "data",
+    "response",
+    "preprocess_result",
+    "min_score",
+    "max_score",
+    "judge_resps",
+    "judge_reqs",
+    "criterion",
+    "criteria",
+)
 MOST = 50  # hints for one template
 
 _UNREAD_BEGINS = re.compile(r"(?P<comment>\{#)|\{%[-+]?\s*raw\s*[-+]?%\}")

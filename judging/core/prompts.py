@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from datasets.core.kinds import CHECKLIST
+from judging.core.checklists import criterion_variables, rubric_of
 from judging.core.metric_definition import MetricDefinition, Undefined
 from judging.core.results import Context
 from judging.core.sandbox.job import Job, SandboxFailure
@@ -24,7 +26,10 @@ PieceKind = Literal["text", "value", "undefined", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RenderItem:
-    """The variables of one render. ``data`` and ``response`` are used as given, plus absent standard fields."""
+    """The variables of one render. ``data`` and ``response`` are used as given, plus absent standard fields.
+
+    ``criteria``: the variables about the criteria of a checklist.
+    """
 
     data: dict[str, Any]
     response: dict[str, Any] | None = None
@@ -33,6 +38,7 @@ class RenderItem:
     judge_reqs: tuple[dict[str, Any], ...] = ()
     min_score: float = 1
     max_score: float = 10
+    criteria: dict[str, Any] = field(default_factory=dict)
 
 
 def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
@@ -45,6 +51,9 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
         judge_reqs=tuple(call.request for call in context.calls),
         min_score=metric.min_score,
         max_score=metric.max_score,
+        criteria=criterion_variables(rubric_of(context.item.data), context.criterion)
+        if metric.gives == CHECKLIST
+        else {},
     )
 
 
@@ -185,6 +194,7 @@ def _wire(item: RenderItem) -> dict[str, Any]:
         "judge_reqs": item.judge_reqs,
         "min_score": _as_written(item.min_score),
         "max_score": _as_written(item.max_score),
+        **item.criteria,
     }
 
 

@@ -136,6 +136,19 @@ REASONS: dict[str, ReasonKind] = {
     # people
     "left_empty": ReasonKind(gettext_noop("The rater skipped this optional criterion.")),
     "free_text": ReasonKind(gettext_noop("Free text is stored but not scored.")),
+    # checklists
+    "criteria_open": ReasonKind(
+        gettext_noop(
+            "Not every criterion has a verdict, so there is no value. In brackets: how many are open, and between "
+            "which values the share of points lies."
+        ),
+        short=gettext_noop("criteria open"),
+    ),
+    "rubric_unreadable": ReasonKind(
+        gettext_noop(
+            "The row has no rubric that can be read. Repair it in the data set, or leave the row out."
+        )
+    ),
     # prompts
     "prompt_undefined": ReasonKind(
         gettext_noop(

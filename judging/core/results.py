@@ -53,12 +53,14 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prompt for a judge model of the metric; `swapped`: it shows the two sides exchanged."""
+    """A prompt for a judge model of the metric; `swapped`: it shows the two sides exchanged; `criterion`: the number of
+    the criterion that it is about, from 1 (0: not about a single one)."""
 
     judge: int
     repeat: int
     prompt: str
     swapped: bool = False
+    criterion: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,12 @@ class JudgeCall:
     swapped: bool = False
     digest: str = ""
     copied: bool = False
+    criterion: int = 0
 
     @property
-    def place(self) -> tuple[int, int, bool]:
+    def place(self) -> tuple[int, int, bool, int]:
         """The key for sorting and lookup."""
-        return self.judge, self.repeat, self.swapped
+        return self.judge, self.repeat, self.swapped, self.criterion
 
     def as_seen(self) -> dict[str, Any]:
         """The reply as templates and postprocess see it in `judge_resps`."""
@@ -101,7 +104,8 @@ class Verdict:
     """The verdict parsed from one judge's reply; with order `both`, the combination of both orders.
 
     The value of a swapped verdict is converted to the first order. `form`: how the value was stated in the reply,
-    `place`: where, from start to end; `detail`: what stood there instead of a value.
+    `place`: where, from start to end; `detail`: what stood there instead of a value. `criterion`: the number of the
+    criterion that it is about, from 1; 0 without a checklist.
     """
 
     judge: int
@@ -113,6 +117,7 @@ class Verdict:
     form: str = ""
     place: Place | None = None
     detail: str = ""
+    criterion: int = 0
 
 
 class RuledLine(msgspec.Struct, frozen=True, gc=False):
@@ -142,7 +147,7 @@ class Ruled(msgspec.Struct, frozen=True):
 
 
 class JudgementResult(msgspec.Struct, frozen=True):
-    """An outcome with everything that led to it."""
+    """An outcome with everything that led to it. `checklist`: JSON of what became of each criterion."""
 
     outcome: Outcome
     calls: tuple[JudgeCall, ...] = ()
@@ -152,15 +157,17 @@ class JudgementResult(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()
     seconds: float = 0.0
     rules: Ruled | None = None
+    checklist: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The data of an item that templates and scripts can see so far."""
+    """The data of an item that templates and scripts can see so far. `criterion`: the number of the one asked about."""
 
     item: JudgedItem
     preprocess_result: Value | None = None
     calls: tuple[JudgeCall, ...] = ()
+    criterion: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,12 @@ def as_judge_call(
 ) -> JudgeCall:
     """The record stored with a judgement: the client's result, or why the request could not be sent."""
     record = partial(
-        JudgeCall, question.judge, question.repeat, endpoint=model.endpoint, swapped=question.swapped
+        JudgeCall,
+        question.judge,
+        question.repeat,
+        endpoint=model.endpoint,
+        swapped=question.swapped,
+        criterion=question.criterion,
     )
     if isinstance(ask_result, Failure):
         return record(request, None, ask_result, [])

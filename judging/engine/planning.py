@@ -15,6 +15,7 @@ from django.utils import timezone
 from datasets.models import Candidate, Row
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import MetricDefinition
+from judging.engine.rubric_rows import unreadable_rows
 from judging.records.models import (
     Chunk,
     JudgementQuerySet,
@@ -32,9 +33,9 @@ CHUNKS_AT_LEAST = 50  # before chunks grow, so that several workers end at about
 
 _PLANNED_COLUMNS = (
     "run_id, position, run_metric_id, row_id, candidate_id, response_id, attempt, current, state, reason, "
-    "detail, preprocess, verdicts, postprocess, rules, flags, repeat, replies_from_id, reading_id"
+    "detail, preprocess, verdicts, postprocess, rules, flags, checklist, repeat, replies_from_id, reading_id"
 )
-_EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
+_EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', '', 1"
 
 SLICE = 20_000  # rows planned in one transaction, which blocks other writers on SQLite
 
@@ -149,6 +150,9 @@ def rows_to_plan(run: Run) -> list[int]:
     rows = list(
         Row.objects.filter(version=run.version_id, valid=True).order_by("line").values_list("pk", flat=True)
     )
+    if run.rubric_rows_left_out:
+        unreadable = unreadable_rows(run.version)
+        rows = [row for row in rows if row not in unreadable]
     size = len(rows) if run.sample_size is None else min(run.sample_size, len(rows))
     planned = set(run.judgements.values_list("row_id", flat=True).distinct())
     if size == len(rows) and run.stop_width is None:

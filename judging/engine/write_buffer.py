@@ -40,15 +40,17 @@ _WRITE = """
 UPDATE judging_judgement
    SET state = %(state)s, value = %(value)s, score = %(score)s, reason = %(reason)s, detail = %(detail)s,
        preprocess = %(preprocess)s, verdicts = %(verdicts)s, postprocess = %(postprocess)s, rules = %(rules)s,
-       flags = %(flags)s, spread = %(spread)s, seconds = %(seconds)s, finished_at = %(finished_at)s
+       flags = %(flags)s, checklist = %(checklist)s, spread = %(spread)s, seconds = %(seconds)s,
+       finished_at = %(finished_at)s
  WHERE id = %(id)s AND state = 'not_run'
 """
 _REPLY = """
-INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, endpoint_id, request, content, reasoning,
-       extra, error, detail, calls, prompt_tokens, completion_tokens, seconds, first_token_seconds, copy_of_id)
-VALUES (%(judgement)s, %(judge)s, %(repeat)s, %(swapped)s, %(endpoint)s, %(request)s, %(content)s, %(reasoning)s,
-       %(extra)s, %(error)s, %(detail)s, %(calls)s, %(prompt_tokens)s, %(completion_tokens)s, %(seconds)s,
-       %(first_token_seconds)s, {copy_of})
+INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, criterion, endpoint_id, request, content,
+       reasoning, extra, error, detail, calls, prompt_tokens, completion_tokens, seconds, first_token_seconds,
+       copy_of_id)
+VALUES (%(judgement)s, %(judge)s, %(repeat)s, %(swapped)s, %(criterion)s, %(endpoint)s, %(request)s, %(content)s,
+       %(reasoning)s, %(extra)s, %(error)s, %(detail)s, %(calls)s, %(prompt_tokens)s, %(completion_tokens)s,
+       %(seconds)s, %(first_token_seconds)s, {copy_of})
 """
 _REPLY_ASKED = _REPLY.format(copy_of="NULL")
 _IN_PROJECT = "project_id = (SELECT project_id FROM judging_run WHERE id = %(run)s)"
@@ -58,7 +60,7 @@ _REPLY_COPIED = _REPLY.format(
 _REMEMBER = """
 INSERT INTO judging_cachedreply (project_id, digest, reply_id)
 SELECT r.project_id, %s, p.id FROM judging_run r, judging_judgereply p
- WHERE r.id = %s AND p.judgement_id = %s AND p.judge = %s AND p.repeat = %s AND p.swapped = %s
+ WHERE r.id = %s AND p.judgement_id = %s AND p.judge = %s AND p.repeat = %s AND p.swapped = %s AND p.criterion = %s
 ON CONFLICT DO NOTHING
 """
 
@@ -322,6 +324,7 @@ def _judgement_row(judged: Judged) -> dict[str, Any]:
         "postprocess": _json_or_blank(result.postprocess),
         "rules": _rules_json(result.rules),
         "flags": ",".join(result.flags),
+        "checklist": storable(result.checklist),
         "spread": judge_spread(result.verdicts),
         "seconds": result.seconds,
         "finished_at": time.time(),
@@ -336,6 +339,7 @@ def _reply_row(judgement: int, call: JudgeCall) -> dict[str, Any]:
         "judge": call.judge,
         "repeat": call.repeat,
         "swapped": call.swapped,
+        "criterion": call.criterion,
         "endpoint": call.endpoint,
         "request": _json(call.request),
         "content": storable(reply.get("content")),

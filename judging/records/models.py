@@ -103,6 +103,9 @@ class Run(Deletable):
     )
     seed = models.BigIntegerField(default=0)
     bad_rows_left_out = models.PositiveIntegerField(default=0)
+    rubric_rows_left_out = models.PositiveIntegerField(
+        default=0, help_text="rows left out, because no checklist can be judged by their rubric"
+    )
     rows = models.PositiveIntegerField(default=0, help_text="number of rows that it judges")
     total = models.PositiveIntegerField(default=0)
     scored = models.PositiveIntegerField(default=0)
@@ -471,6 +474,9 @@ class Judgement(models.Model):
     )
     postprocess = models.TextField(blank=True, default="")
     rules = models.TextField(blank=True, default="")
+    checklist = models.TextField(
+        blank=True, default="", help_text="what became of each criterion of the row's rubric: JSON"
+    )
     flags = models.CharField(max_length=200, blank=True, default="", help_text="comma-separated codes")
     spread = models.FloatField(
         null=True,
@@ -617,6 +623,9 @@ class JudgeReply(models.Model):
     judge = models.PositiveSmallIntegerField(help_text="number of the metric's judge model, from 0")
     repeat = models.PositiveSmallIntegerField(default=0)
     swapped = models.BooleanField(default=False, help_text="asked with the two answers swapped")
+    criterion = models.PositiveSmallIntegerField(
+        default=0, help_text="number of the criterion of a checklist, from 1; 0: not about a single one"
+    )
     endpoint = models.ForeignKey(
         Endpoint, on_delete=models.SET_NULL, db_index=False, null=True, related_name="+"
     )
@@ -644,7 +653,7 @@ class JudgeReply(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["judgement", "judge", "repeat", "swapped"], name="judge_reply_once"
+                fields=["judgement", "judge", "repeat", "swapped", "criterion"], name="judge_reply_once"
             )
         ]
 

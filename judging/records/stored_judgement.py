@@ -10,7 +10,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.records import json_text
 from judging.records.models import Judgement, JudgeReply
 
-Place = tuple[int, int, str]  # judge, repeat, order: "first", "swapped", or "both" combined
+Place = tuple[int, int, str, int]  # judge, repeat, order ("first", "swapped", or "both" combined), criterion
 
 
 def data_of(raw: str, form: str) -> dict[str, Any]:
@@ -24,13 +24,18 @@ def judge_name(judgement: Judgement, reply: JudgeReply, metric: MetricDefinition
 
 
 def place_of(reply: JudgeReply) -> Place:
-    return reply.judge, reply.repeat, "swapped" if reply.swapped else "first"
+    return reply.judge, reply.repeat, "swapped" if reply.swapped else "first", reply.criterion
 
 
 def verdicts_by_place(text: str) -> dict[Place, dict[str, Any]]:
     """Parse a judgement's `verdicts`. Older ones have no order: it was "first"."""
     return {
-        (verdict["judge"], verdict["repeat"], verdict.get("order", "first")): verdict
+        (
+            verdict["judge"],
+            verdict["repeat"],
+            verdict.get("order", "first"),
+            verdict.get("criterion", 0),
+        ): verdict
         for verdict in json_text.loads(text) or []
     }
 

@@ -16,7 +16,9 @@ def previous_replies(attempts: Collection[int], *, requests: bool = True) -> dic
     if not attempts:
         return {}
     replies: dict[int, list[JudgeCall]] = {pk: [] for pk in attempts}
-    judge_replies = JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped")
+    judge_replies = JudgeReply.objects.filter(judgement__in=attempts).order_by(
+        "judge", "repeat", "swapped", "criterion"
+    )
     for reply in judge_replies.defer("calls") if requests else judge_replies.defer("calls", "request"):
         replies[reply.judgement_id].append(judge_call(reply, request=requests))
     scripts = Judgement.objects.filter(pk__in=attempts).values_list("pk", "preprocess")
@@ -40,6 +42,7 @@ def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
         [],
         endpoint=reply.endpoint_id,
         swapped=reply.swapped,
+        criterion=reply.criterion,
     )
 
 

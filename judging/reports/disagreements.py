@@ -162,7 +162,7 @@ def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
     attempts = dict(judged)
     stored_replies = JudgeReply.objects.filter(judgement__in=attempts.values()).exclude(content=None)
     replies: dict[int, str] = {}
-    for pk, content in stored_replies.order_by("judge", "repeat", "swapped").values_list(
+    for pk, content in stored_replies.order_by("judge", "repeat", "swapped", "criterion").values_list(
         "judgement", "content"
     ):
         replies.setdefault(pk, _beginning(content or ""))

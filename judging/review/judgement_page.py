@@ -225,16 +225,17 @@ def _reply_names(judgement: Judgement, others: Sequence[Judgement]) -> dict[int 
     judgements = {entry.replies_from_id or entry.pk: entry for entry in (judgement, *others)}
     metrics = {pk: MetricDefinition.from_json(entry.definition) for pk, entry in judgements.items()}
     replies = JudgeReply.objects.filter(judgement__in=judgements).exclude(content=None)
-    places = replies.values_list("pk", "judgement", "judge", "repeat", "swapped")[:MOST_REPLIES]
+    places = replies.values_list("pk", "judgement", "judge", "repeat", "swapped", "criterion")[:MOST_REPLIES]
     order = list(judgements)
     names: dict[int | None, str] = {}
-    for pk, by, judge, repeat, swapped in sorted(
+    for pk, by, judge, repeat, swapped, criterion in sorted(
         places, key=lambda place: (order.index(place[1]), *place[2:])
     ):
         owner, judges = judgements[by], metrics[by].judges
         name = owner.source.name if owner.source else judges[judge].name if judge < len(judges) else ""
         parts = [] if owner is judgement else [owner.run.name, owner.run_metric.name]
         parts += [f"{name} #{repeat + 1}" if repeat else name, _("sides swapped") if swapped else ""]
+        parts += [_("criterion %(number)s") % {"number": criterion}] if criterion else []
         names[pk] = " · ".join(filter(None, parts))
     return names
 

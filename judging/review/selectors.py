@@ -162,7 +162,9 @@ def replies_of(judgement: Judgement) -> QuerySet[JudgeReply]:
     """Requests to the judge models and their replies, in order; of an earlier attempt if this one reused its
     replies."""
     replies_from = judgement.replies_from_id or judgement.pk
-    return JudgeReply.objects.filter(judgement=replies_from).order_by("judge", "repeat", "swapped")
+    return JudgeReply.objects.filter(judgement=replies_from).order_by(
+        "judge", "repeat", "swapped", "criterion"
+    )
 
 
 def overrides_of(judgement: Judgement) -> list[Override]:

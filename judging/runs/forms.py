@@ -21,6 +21,7 @@ from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
 from judging.engine.budget import MILLION, Budget
+from judging.engine.rubric_rows import UNREADABLE
 from judging.records.models import Priority, Run
 from judging.runs.selectors import MetricChoice
 from judging.runs.services import RunOptions
@@ -295,6 +296,18 @@ class RunForm(BudgetForm):
         ),
     )
 
+    leave_out_unreadable = forms.BooleanField(
+        label=_("Leave out rows without a rubric that can be read"), required=False
+    )
+
+    @property
+    def offers_to_leave_out(self) -> bool:
+        """Whether the run was refused because of rows without a readable rubric, or is to leave them out."""
+        errors = self.errors.as_data().get("__all__", []) if self.is_bound else []
+        return bool(self.data.get("leave_out_unreadable")) or any(
+            error.code == UNREADABLE for error in errors
+        )
+
     def __init__(
         self,
         data: Any = None,
@@ -364,6 +377,7 @@ class RunForm(BudgetForm):
             sent["stop_width"],
             sent["reuse_replies"],
             sent["reuse_at_any_temperature"],
+            sent["leave_out_unreadable"],
         )
 
     def chosen(self) -> Chosen:

@@ -102,7 +102,9 @@ def _requests(
     requests = [
         (
             judge.endpoint,
-            answers * (metric.calls if metric.definition.rules else judge.calls),
+            answers
+            * (metric.calls if metric.definition.rules else judge.calls)
+            * (cost.criteria if metric.definition.asks_by_criterion else 1),
             judge_call_cost(version, metric, judge.endpoint),
         )
         for metric in metrics

@@ -20,6 +20,7 @@ from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.engine.budget import MILLION
+from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import MetricVersion
 from judging.metrics.rule_editor.sample_rows import mean_fields
 from judging.records.models import PEOPLE, Run, RunMetric, RunState
@@ -149,13 +150,15 @@ def _seen(judge: JudgeModel, endpoints: dict[int, Endpoint]) -> SeenJudge:
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The size of a planned run. `about`: the numbers are estimates, because rows are sampled that don't all have the
-    same number of answers, or because a rule line asks once per field of the reference, counted over the first rows."""
+    same number of answers, or because a rule line asks once per field of the reference or a checklist once per
+    criterion, counted over the first rows."""
 
     rows: int
     judgements: int
     calls: int
     about: bool
     answers: int = 0  # calls to models under test
+    criteria: float = 1  # mean number of a row's criteria, for checklists that ask about each
 
 
 def cost_of(
@@ -175,10 +178,12 @@ def cost_of(
     uneven = any(candidate.responses % version.valid_rows for candidate in candidates)
     by_fields = any(metric.definition.calls_over(2) > metric.calls for metric in metrics)
     fields = mean_fields(version) if by_fields else 1
-    calls = sum(metric.definition.calls_over(fields) for metric in metrics)
+    by_criteria = any(metric.definition.asks_by_criterion for metric in metrics)
+    criteria = mean_criteria(version) if by_criteria else 1
+    calls = sum(metric.definition.calls_over(fields, criteria) for metric in metrics)
     answers += generated
-    about = by_fields or (drawn and uneven)
-    return Cost(rows, answers * len(metrics), math.ceil(answers * calls), about, generated)
+    about = by_fields or by_criteria or (drawn and uneven)
+    return Cost(rows, answers * len(metrics), math.ceil(answers * calls), about, generated, criteria)
 
 
 @dataclass(frozen=True, slots=True)

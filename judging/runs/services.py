@@ -26,6 +26,7 @@ from judging.endpoints.settings import with_address
 from judging.engine import chunks, planning, run_worker
 from judging.engine.budget import Budget, budget_of, spent_by
 from judging.engine.candidates import candidates_create, refuse_impossible_candidates
+from judging.engine.rubric_rows import refuse_unreadable
 from judging.engine.stopping import stopped_by_endpoint
 from judging.filters.counts import overridden_states
 from judging.metrics.editor.scripts import script_failure, script_sentence
@@ -76,6 +77,7 @@ class RunOptions:
     stop_width: float | None = None
     reuse_replies: bool = False
     reuse_at_any_temperature: bool = False  # also at temperatures other than 0, where replies may differ
+    leave_out_unreadable: bool = False  # rows whose rubric no checklist can be judged by
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +137,22 @@ def run_create(
     """
     version_lock(version)
     _refuse_impossible(version, candidates, metrics, candidate_models)
-    refuse_broken_scripts([metric.definition for metric in metrics])
+    definitions = [metric.definition for metric in metrics]
+    refuse_broken_scripts(definitions)
+    leave_out = options is not None and options.leave_out_unreadable
     run = Run(
         project=project,
-        name=name or proposed_name(project, version, [metric.definition for metric in metrics]),
+        name=name or proposed_name(project, version, definitions),
         version=version,
         kind=INFER if candidate_models else "judge_only",
         sample_size=sample_size,
         seed=random.randrange(2**31) if seed is None else seed,
         bad_rows_left_out=version.bad_rows,
+        rubric_rows_left_out=refuse_unreadable(version, definitions, leave_out=leave_out) or 0,
         created_by=user,
         only_worker=only_worker,
     )
-    _set_options(
-        run, options or RunOptions(), price_list((metric.definition for metric in metrics), candidate_models)
-    )
+    _set_options(run, options or RunOptions(), price_list(definitions, candidate_models))
     run.save()
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate=candidate) for candidate in candidates])
     candidates_create(run, candidate_models)

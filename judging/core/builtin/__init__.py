@@ -1,4 +1,4 @@
-"""The built-in judge prompts: six, each in Chinese and English, as files in this folder.
+"""The built-in judge prompts: seven, each in Chinese and English, as files in this folder.
 
 In a comparison A is the reference and B the response; `replies.with_sides_swapped` exchanges them.
 """
@@ -8,19 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datasets.core.kinds import COMPARISON, SCORE
+from datasets.core.kinds import CHECKLIST, COMPARISON, SCORE
 
-NAMES = tuple(
-    f"{turns}_{kind}.{language}"
-    for turns in ("single_turn", "multi_turn")
-    for kind in ("score", "comparison", "reference")
-    for language in ("zh", "en")
+NAMES = (
+    *(
+        f"{turns}_{kind}.{language}"
+        for turns in ("single_turn", "multi_turn")
+        for kind in ("score", "comparison", "reference")
+        for language in ("zh", "en")
+    ),
+    "multi_turn_checklist.zh",
+    "multi_turn_checklist.en",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A template with the settings needed to use it in a metric; `kind` is score, comparison or reference;
+    """A template with the settings needed to use it in a metric; `kind` is score, comparison, reference or checklist;
     `gives` is the kind of verdict."""
 
     name: str
@@ -28,6 +32,11 @@ class Builtin:
     kind: str
     source: str
     gives: str
+
+    @property
+    def parse(self) -> str:
+        """A judge's setting to read replies; those of other kinds are read as the metric's `gives` says."""
+        return COMPARISON if self.gives == COMPARISON else SCORE
 
 
 def builtin(name: str) -> Builtin:
@@ -54,7 +63,7 @@ def _load(name: str) -> Builtin:
     stem, language = name.split(".")
     kind = stem.rsplit("_", 1)[1]
     source = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
-    return Builtin(name, language, kind, source, COMPARISON if kind == COMPARISON else SCORE)
+    return Builtin(name, language, kind, source, kind if kind in (COMPARISON, CHECKLIST) else SCORE)
 
 
 BUILTINS: dict[str, Builtin] = {name: _load(name) for name in NAMES}

@@ -46,7 +46,7 @@ from judging.records.definitions import definitions_now
 from judging.records.models import JudgementState, Run, RunState
 from judging.reports.services import report_document
 from judging.runs.selectors import find_run
-from judging.runs.services import ChosenMetric, refuse_broken_scripts, run_create, run_resume
+from judging.runs.services import ChosenMetric, RunOptions, refuse_broken_scripts, run_create, run_resume
 from judging.transfer.export.files import jsonl_lines, write_lines
 
 PROGRESS_SECONDS = 1.0
@@ -66,6 +66,11 @@ class Command(BaseCommand):
         parser.add_argument("--metrics", type=Path, metavar="YAML", help="the metrics file")
         parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for the results")
         parser.add_argument("--name", default="", help="the run's name, unique in DATA_DIR")
+        parser.add_argument(
+            "--leave-out-unreadable",
+            action="store_true",
+            help="leave out rows whose rubric no checklist can be judged by",
+        )
         parser.add_argument("--resume", metavar="RUN", help="resume a stopped run, by name or ID")
         add_json_option(parser)
 
@@ -81,7 +86,12 @@ class Command(BaseCommand):
             if options["resume"]:
                 run = resume_run(options["resume"])
             else:
-                run = start_run(options["file"], options["metrics"], options["name"])
+                run = start_run(
+                    options["file"],
+                    options["metrics"],
+                    options["name"],
+                    leave_out=options["leave_out_unreadable"],
+                )
             with ProgressLine(run, shown=sys.stderr.isatty()):
                 run, report = work_until_finished(run, out, stop)
         result = document(run, report)
@@ -115,7 +125,7 @@ def refuse_wrong_usage(options: dict[str, Any]) -> None:
         path.open("rb").close()
 
 
-def start_run(file: Path, metrics_path: Path, name: str) -> Run:
+def start_run(file: Path, metrics_path: Path, name: str, *, leave_out: bool = False) -> Run:
     """Upload and import the file, and create a run for this process only. Raises CannotStart."""
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
@@ -138,6 +148,7 @@ def start_run(file: Path, metrics_path: Path, name: str) -> Run:
             candidate_models=metrics_file.candidates,
             user=None,
             only_worker=workers.owner(),
+            options=RunOptions(leave_out_unreadable=leave_out),
         )
     except ValidationError as error:
         raise CannotStart("\n".join(error.messages)) from None

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from datasets.core.kinds import COMPARISON
+from datasets.core.kinds import CHECKLIST, COMPARISON
 from evalsite.accounts.models import Project
 from evalsite.rounding import significant
 from judging.core.builtin import chosen
@@ -224,9 +224,11 @@ def starting_definition(start: str, name: str) -> MetricDefinition:
     """A new metric's definition, from the built-in template `start` or blank."""
     builtin = chosen(start)
     judge = (
-        JudgeModel(name="", template=builtin.source, parse=builtin.gives)
+        JudgeModel(name="", template=builtin.source, parse=builtin.parse)
         if builtin
         else JudgeModel(name="", template="")
     )
+    if builtin and builtin.gives == CHECKLIST:
+        return MetricDefinition(name=name, min_score=0, max_score=1, judges=(judge,), gives=CHECKLIST)
     scale = (1.0, 5.0) if builtin and builtin.gives == COMPARISON else (1.0, 10.0)
     return MetricDefinition(name=name, min_score=scale[0], max_score=scale[1], judges=(judge,))

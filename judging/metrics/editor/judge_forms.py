@@ -228,7 +228,7 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
         builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
         if builtin is not None:
             changed[f"judge-{free}-template"] = builtin.source
-            changed[f"judge-{free}-parse"] = builtin.gives
+            changed[f"judge-{free}-parse"] = builtin.parse
     elif number in numbers:
         place = numbers.index(number)
         numbers.remove(number)

@@ -283,6 +283,7 @@ _LABELS = {
     "multi_turn_score": gettext_lazy("Scoring, multi-turn"),
     "multi_turn_comparison": gettext_lazy("Comparison with the reference, multi-turn"),
     "multi_turn_reference": gettext_lazy("Scoring against the reference, multi-turn"),
+    "multi_turn_checklist": gettext_lazy("Checklist (a rubric for each row)"),
 }
 
 
@@ -294,5 +295,6 @@ def template_label(builtin: Builtin) -> str:
 def new_judge_metric(start: str) -> MetricDefinition:
     """A new metric that starts from the built-in template `start`, or from scratch."""
     names = {"score": _("Quality"), "comparison": _("Against the reference"), "reference": _("Correctness")}
+    names["checklist"] = _("Checklist")
     builtin = chosen(start)
     return starting_definition(start, names[builtin.kind] if builtin else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from django.http import QueryDict
@@ -79,6 +79,8 @@ def preview_prompt(definition: MetricDefinition, judge: int, item: JudgedItem) -
         if outcome is not None and outcome.failure is not None:
             return Prompt(TemplatePreview(()), (), outcome)
         template = definition.judges[judge].template
+        if definition.asks_by_criterion:
+            context = replace(context, criterion=1)
         shown = preview(preview_sandbox(), template, render_item(context, definition))
     except SandboxError as error:
         return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None)

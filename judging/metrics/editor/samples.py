@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, QueryDict
 
 from datasets import selectors
+from datasets.core.rubric import RUBRIC
 from datasets.core.variables import row_and_response
 from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import Project
@@ -171,7 +172,9 @@ def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
     ]
     scale = [OfferedName("min_score"), OfferedName("max_score"), OfferedName("preprocess_result")]
     earlier = [OfferedName("judge_resps[0].content")] if judges_before else []
-    return [*data, OfferedName("data.messages"), *fields, *response, *scale, *earlier]
+    about = ("text", "points", "tags") if RUBRIC in counted else ()
+    criterion = [OfferedName(dotted("criterion", name)) for name in about]
+    return [*data, OfferedName("data.messages"), *fields, *criterion, *response, *scale, *earlier]
 
 
 def dotted(root: str, name: str) -> str:

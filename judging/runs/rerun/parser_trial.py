@@ -54,7 +54,11 @@ class RunReplies:
         replies = JudgeReply.objects.filter(judgement=newest.replies_from_id or newest.pk).exclude(
             content=None
         )
-        return replies.order_by("judge", "repeat", "swapped").values_list("content", flat=True).first()
+        return (
+            replies.order_by("judge", "repeat", "swapped", "criterion")
+            .values_list("content", flat=True)
+            .first()
+        )
 
     def try_on_newest_runs(self, metric: Metric, judge: int, parser: Parser) -> list[TriedReply]:
         """Try the parser on replies in the metric's newest runs, unparsed ones first."""
@@ -78,7 +82,7 @@ def _replies(run_metric: RunMetric, judge: int, most: int) -> list[tuple[Judgeme
     }
     replies: dict[int, list[JudgeReply]] = {}
     judge_replies = JudgeReply.objects.filter(judgement__in=by_source, judge=judge).exclude(content=None)
-    for reply in judge_replies.order_by("repeat", "swapped"):
+    for reply in judge_replies.order_by("repeat", "swapped", "criterion"):
         replies.setdefault(reply.judgement_id, []).append(reply)
     pairs: list[tuple[Judgement, JudgeReply]] = []
     for pk, judgement in by_source.items():

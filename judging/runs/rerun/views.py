@@ -21,6 +21,7 @@ from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.engine.budget import MILLION
 from judging.engine.candidates import generating_candidates
+from judging.engine.rubric_rows import mean_criteria
 from judging.filters.addresses import filters_in, items_url, judgement_url, query_in
 from judging.filters.counts import count_text, reads_judgements
 from judging.filters.page_limits import LIMITS, Limits
@@ -120,7 +121,9 @@ def _rejudge_preview(
 
 def _estimate_calls(run: Run, definitions: list[MetricDefinition], count: int) -> dict[str, Any]:
     """Calls, and tokens and cost estimated from the mean of this run's judge calls so far."""
-    each = [definition.calls for definition in definitions]
+    by_criteria = any(definition.asks_by_criterion for definition in definitions)
+    criteria = mean_criteria(run.version) if by_criteria else 1
+    each = [definition.calls_over(1, criteria) for definition in definitions]
     calls = round(count * sum(each) / len(each)) if each else 0
     candidates = generating_candidates(run)
     judge_calls = (

@@ -183,7 +183,7 @@ def model_name(candidate: Candidate) -> str:
 def _replies(judgements: list[int]) -> dict[int, list[JudgeReply]]:
     """Replies by the attempt that requested them. Re-parsed judgements have no replies themselves."""
     replies: dict[int, list[JudgeReply]] = {}
-    order = ("judgement", "judge", "repeat", "swapped")
+    order = ("judgement", "judge", "repeat", "swapped", "criterion")
     for reply in JudgeReply.objects.filter(judgement__in=judgements).order_by(*order):
         replies.setdefault(reply.judgement_id, []).append(reply)
     return replies
@@ -300,6 +300,7 @@ def _judge(reply: JudgeReply, name: str, verdict: dict[str, Any]) -> dict[str, A
     return {
         "name": name,
         "swapped": reply.swapped,
+        **({"criterion": reply.criterion} if reply.criterion else {}),
         "request": json_text.loads(reply.request),
         "reply": reply_record(reply),
         "verdict": verdict.get("value"),

@@ -11,12 +11,15 @@ ENVIRONMENT = jinja2.Environment(
 )
 
 
+CRITERIA = [{"id": "1", "text": "names a dose", "points": 7, "tags": []}]
+
+
 def rendered(
     name: str, content: str = "the answer", max_score: int = 10, source: str = "", **fields: Any
 ) -> str:
     data = {"question": "the question", "gt": None, "ref_answer": None, "history": None} | fields
     return ENVIRONMENT.from_string(source or builtin(name).source).render(
-        data=data, response={"content": content}, min_score=1.0, max_score=max_score
+        data=data, response={"content": content}, min_score=1.0, max_score=max_score, criteria=CRITERIA
     )
 
 

@@ -2,11 +2,11 @@ import pytest
 
 from judging.core.builtin import BUILTINS, NAMES, builtin, chosen
 from judging.core.injection_check import holds_verdict
-from tests.judging.core.builtin_prompts import names_of, rendered
+from tests.judging.core.builtin_prompts import CRITERIA, ENVIRONMENT, names_of, rendered
 
 
-def test_there_are_six_in_each_language() -> None:
-    assert [sum(one.language == language for one in BUILTINS.values()) for language in ("zh", "en")] == [6, 6]
+def test_there_are_seven_in_each_language() -> None:
+    assert [sum(one.language == language for one in BUILTINS.values()) for language in ("zh", "en")] == [7, 7]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,3 +104,13 @@ def test_the_prompt_itself_holds_no_number_as_verdict(name: str) -> None:
 def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(KeyError):
         builtin("nothing.en")
+
+
+@pytest.mark.parametrize("name", names_of("checklist"))
+def test_a_checklist_asks_about_one_criterion_or_all_by_number(name: str) -> None:
+    one = ENVIRONMENT.from_string(builtin(name).source).render(
+        data={"question": "q", "history": None}, response={"content": "a"}, criterion=CRITERIA[0]
+    )
+    every = rendered(name)
+    assert ("names a dose" in one, '{"criteria"' in one) == (True, False)
+    assert ("1. names a dose\n" in every, '{"criteria": [{"id": "1"' in every) == (True, True)

@@ -84,7 +84,16 @@ def reply_to(question: Question, said: Said) -> JudgeCall:
     failure = said if isinstance(said, Failure) else None
     reply = None if failure else {"content": said}
     request = {"messages": [{"role": "user", "content": question.prompt}]}
-    return JudgeCall(question.judge, question.repeat, request, reply, failure, [], swapped=question.swapped)
+    return JudgeCall(
+        question.judge,
+        question.repeat,
+        request,
+        reply,
+        failure,
+        [],
+        swapped=question.swapped,
+        criterion=question.criterion,
+    )
 
 
 def metric(*judges: JudgeModel, **more: Any) -> MetricDefinition:
@@ -265,7 +274,7 @@ def test_nobody_is_asked_after_preprocess_failed() -> None:
 def test_postprocess_sees_one_reply_for_each_question_in_order() -> None:
     tools = FakeTools(builds=(False, False))
     found(metric(judge("a", repeats=2), judge("b", both_orders=True), postprocess="s"), tools)
-    places = [one.place for one in tools.seen[-1].calls]
+    places = [one.place[:3] for one in tools.seen[-1].calls]
     assert places == [(0, 0, False), (0, 1, False), (1, 0, False), (1, 0, True)]
 
 
