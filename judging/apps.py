@@ -63,6 +63,7 @@ class JudgingConfig(AppConfig):
         from evalsite.storage import completeness
         from judging import checks  # noqa: F401 - registers itself
         from judging.endpoints.selectors import any_encrypted, metrics_using
+        from judging.filters.criteria import CRITERION
         from judging.filters.judgement_filter import register
         from judging.metrics.editor.scripts import reply_history
         from judging.metrics.selectors import metrics_that_use
@@ -75,7 +76,7 @@ class JudgingConfig(AppConfig):
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
 
-        register(*FILTERS, DISAGREEMENT)
+        register(CRITERION, *FILTERS, DISAGREEMENT)
         take_verdicts.append(run_of_import)
         verdict_pages.append(page_of_verdicts)
         people_columns.append(people_of)

@@ -60,7 +60,8 @@ def _bounds(node: Node | Criterion, met: Iterator[bool | None]) -> tuple[float, 
     if isinstance(node, Criterion):
         is_met = next(met)
         return (0.0, 1.0) if is_met is None else (float(is_met), float(is_met))
-    lows, highs = [], []
+    lows: list[float] = []
+    highs: list[float] = []
     for child in node.children:
         low, high = _bounds(child, met)
         weight = _weight(child)

@@ -27,12 +27,15 @@ _READ_AS = Gives(PASS_FAIL)
 
 
 class JudgedCriterion(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A criterion, and whether the answer meets it: None where that is open, with the reason."""
+    """A criterion, and whether the answer meets it: None where that is open, with the reason.
+
+    Filters look for the first three fields in this order in the stored JSON.
+    """
 
     id: str
+    met: bool | None
     text: str
     points: float
-    met: bool | None
     tags: tuple[str, ...] = ()
     has_own_id: bool = False
     reason: str = ""
@@ -99,9 +102,9 @@ def judged(rubric: Rubric, met: Sequence[bool | None], reasons: Sequence[str] = 
     criteria = tuple(
         JudgedCriterion(
             criterion.id,
+            is_met,
             criterion.text,
             criterion.points,
-            is_met,
             criterion.tags,
             criterion.has_own_id,
             reasons[at] if reasons and is_met is None else "",
@@ -191,6 +194,14 @@ def entries_by_criterion(content: str) -> dict[str, list[Entry]]:
             failed += not isinstance(entry, JsonObject)
             start = text.find("{", start + 1)
     return entries
+
+
+def reasoning_in(entry: Entry) -> str:
+    """What an entry gives as its reasoning; '' without any."""
+    scanned = ObjectScanner(entry.text).scan(0)
+    members = scanned.members if isinstance(scanned, JsonObject) else []
+    values = (member.value for member in members if member.key.lower() == "reasoning")
+    return next((value.text for value in values if isinstance(value, Text | Plain)), "")
 
 
 def _entry(text: str, start: int) -> Entry:

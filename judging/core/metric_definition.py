@@ -125,8 +125,11 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         return self.kind == COMPARISON and not self.compares_candidates
 
     def verdict_of(self, value: Value | None) -> str:
-        """The verdict that a number of a comparison with the reference stands for, such as A=B; '' for all other
-        values, such as the mean of several verdicts."""
+        """The verdict that a number of a comparison with the reference stands for, such as A=B, and the end of the
+        scale for a checklist's share of points beyond it; '' for all other values, such as the mean of several
+        verdicts."""
+        if self.gives == CHECKLIST and isinstance(value, int | float) and not 0 <= value <= 1:
+            return "0" if value < 0 else "1"
         return verdict_code(value) if self.compares_reference else ""
 
     @property

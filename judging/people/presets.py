@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from datasets.core.kinds import CHECKLIST
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
 from datasets.versions.references import reference_of, reference_response
@@ -148,6 +149,8 @@ def _compares(definition: MetricDefinition) -> bool:
 
 def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
     """The scale for ratings that matches a metric's values, and its categories."""
+    if definition.gives == CHECKLIST:
+        return None, ()
     judged = Judgement.objects.filter(
         run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
     )

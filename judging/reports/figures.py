@@ -25,6 +25,7 @@ from judging.core.statistics.verdicts import counted
 from judging.records.definitions import definitions_now
 from judging.records.models import Run
 from judging.reports import selectors, slices, verdict_items
+from judging.reports.checklists import add_checklists, checklists_of, with_least
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.outcomes import outcome_store
 from judging.reports.pairing import ItemMeans, means_of
@@ -195,9 +196,11 @@ def compute(run: Run) -> tuple[RunFigures, DataFrame]:
     definitions = definitions_now(run)
     scales = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     metrics_by_key = selectors.with_choices(run, scales)
-    judgements, metrics = run_frame(run, definitions), list(metrics_by_key.values())
+    checklists = checklists_of(run, definitions)
+    judgements, metrics = run_frame(run, definitions), with_least(metrics_by_key.values(), checklists)
     features = features_of_answers(run, metrics)
     document = dict[str, Any](report(judgements, metrics, rows=run.rows, features=features))
+    add_checklists(document, judgements, metrics, checklists)
     counts = selectors.overridden(run)
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():

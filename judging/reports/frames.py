@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from django.db.models import F, QuerySet
 
+from datasets.core.kinds import CHECKLIST
 from datasets.core.variables import response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
@@ -328,7 +329,8 @@ def _overridden_verdicts(run: Run, definitions: Definitions) -> Iterator[Verdict
 
 
 def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
-    """Each judge's single verdicts, for metrics with more than one verdict per judgement."""
+    """Each judge's single verdicts, for metrics with more than one verdict per judgement. A checklist's are about
+    criteria, not the answer."""
     opened = {key: definition for key, definition in definitions.items() if _is_opened(definition)}
     if not opened:
         return
@@ -346,7 +348,7 @@ def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]
 
 
 def _is_opened(definition: MetricDefinition) -> bool:
-    judged = bool(definition.judges) and not definition.rules
+    judged = bool(definition.judges) and not definition.rules and definition.gives != CHECKLIST
     return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
 
 

@@ -12,6 +12,7 @@ from django.db.models import Count, Sum, TextField, Value
 from django.utils import timezone
 
 from datasets.core.formats import Format
+from datasets.core.kinds import CHECKLIST
 from datasets.core.variables import row_data
 from datasets.models import Row
 from datasets.selectors import numbers_of_candidates
@@ -66,7 +67,10 @@ def scaled(definition: MetricDefinition) -> ScaledMetric:
     """The metric as the statistics need it."""
     ends = float(definition.min_score), float(definition.max_score)
     low, high = ends if definition.scale_declared else (None, None)
-    return ScaledMetric(definition.name, low, high, compares=definition.compares_reference)
+    checklist = definition.gives == CHECKLIST
+    return ScaledMetric(
+        definition.name, low, high, compares=definition.compares_reference, checklist=checklist
+    )
 
 
 def with_choices(run: Run, metrics: Mapping[int, ScaledMetric]) -> dict[int, ScaledMetric]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.text import Truncator
+
 from datasets.core.kinds import COMPARISON
 from datasets.core.variables import earlier_of, reference_in, row_and_response
+from judging.core.checklists import Checklist, checklist_from, entries_by_criterion, reasoning_in
 from judging.core.metric_definition import MetricDefinition
+from judging.core.reading.thinking import without_thinking
 from judging.core.rules.program import Reason
 from judging.core.values import value_text, verdict_code
+from judging.filters.criteria import MET, NOT_MET, OPEN
 from judging.messages import reason_sentence
 from judging.records import json_text
 from judging.records.models import Generation, Judgement, JudgeReply
@@ -26,6 +31,7 @@ from judging.records.stored_judgement import (
 from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
 from judging.rule_messages import reason_sentence as rule_sentence
 
+MOST_SAID = 600  # characters shown of what a reply says of a criterion
 _OF_EVERY_ROW = ("messages", "ref_answer", "question", "gt", "history")
 _OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
 
@@ -61,6 +67,7 @@ class JudgeRequest:
     swapped: bool
     tool_calls: list[ToolCall]
     compares: bool = False  # with the reference: its number stands for a verdict
+    criterion: str = ""
 
     @property
     def shown(self) -> str:
@@ -113,6 +120,18 @@ class RuleLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionLine:
+    """A criterion of a checklist: `outcome` is met, not_met or open; `why`: what the judges said of it, or why it is
+    open."""
+
+    text: str
+    points: str
+    tags: tuple[str, ...]
+    outcome: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class JudgementView:
     """The row, the answer, and all requests about it."""
 
@@ -133,6 +152,7 @@ class JudgementView:
     rules: list[RuleLine]
     rules_failure: str
     tries: list[AnswerTry]
+    criteria: list[CriterionLine]
 
     @property
     def tokens(self) -> int:
@@ -153,6 +173,7 @@ def judgement_view(
     """Convert one judgement for its page; messages are in the reader's language."""
     data, response = row_and_response(data_of(judgement.row.raw, form), judgement.response.raw)
     verdicts, rules = verdicts_by_place(judgement.verdicts), _rules(judgement.rules)
+    checklist = checklist_from(judgement.checklist)
     requested_rules = _rules(judgement.replies_from.rules) if judgement.replies_from else rules
     earlier = len(earlier_of(response) or [])
     return JudgementView(
@@ -174,6 +195,7 @@ def judgement_view(
                 metric,
                 verdicts.get(place_of(reply), {}),
                 _judge_name(judgement, reply, metric, requested_rules),
+                _criterion_text(checklist, reply.criterion),
             )
             for reply in replies
         ],
@@ -183,7 +205,7 @@ def judgement_view(
                 verdict_code(verdict["value"]) or value_text(verdict["value"]),
                 verdict["flip"],
             )
-            for (_, _, order), verdict in verdicts.items()
+            for (_, _, order, _), verdict in verdicts.items()
             if order == "both"
         ],
         preprocess=_script(metric.preprocess, judgement.preprocess),
@@ -194,7 +216,37 @@ def judgement_view(
         rules=rules,
         rules_failure=_rules_failure(judgement.rules),
         tries=[_try(generation) for generation in tries],
+        criteria=criterion_lines(checklist, replies) if checklist else [],
     )
+
+
+def criterion_lines(checklist: Checklist, replies: Sequence[JudgeReply]) -> list[CriterionLine]:
+    """Each criterion with what the replies say of it."""
+    return [
+        CriterionLine(
+            criterion.text,
+            value_text(criterion.points),
+            criterion.tags,
+            OPEN if criterion.met is None else MET if criterion.met else NOT_MET,
+            "\n\n".join(filter(None, [_why_open(criterion.reason), *_said_of(number, replies)])),
+        )
+        for number, criterion in enumerate(checklist.criteria, 1)
+    ]
+
+
+def _why_open(reason: str) -> str:
+    return reason_sentence(reason) if reason else ""
+
+
+def _said_of(number: int, replies: Sequence[JudgeReply]) -> Iterator[str]:
+    """What each reply says of a criterion: all of it, or its reasoning in a reply about all at once."""
+    for reply in replies:
+        content = without_thinking(reply.content or "").strip()
+        if reply.criterion == number:
+            yield Truncator(content).chars(MOST_SAID)
+        elif not reply.criterion:
+            for entry in entries_by_criterion(content).get(str(number), []):
+                yield Truncator(reasoning_in(entry)).chars(MOST_SAID)
 
 
 def _try(generation: Generation) -> AnswerTry:
@@ -228,7 +280,7 @@ def _rules_failure(text: str) -> str:
 
 
 def _judge_request(
-    reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str
+    reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], name: str, criterion: str
 ) -> JudgeRequest:
     request = json_text.loads(reply.request) or {}
     params = {name: value for name, value in request.items() if name != "messages"}
@@ -249,7 +301,13 @@ def _judge_request(
         swapped=reply.swapped,
         tool_calls=calls_of(extra.get("tool_calls")),
         compares=not metric.rules and metric.reading_of(metric.judges[reply.judge]).kind == COMPARISON,
+        criterion=criterion,
     )
+
+
+def _criterion_text(checklist: Checklist | None, number: int) -> str:
+    criteria = checklist.criteria if checklist else ()
+    return criteria[number - 1].text if 0 < number <= len(criteria) else ""
 
 
 def _judge_name(

@@ -6,6 +6,7 @@ import sys
 from itertools import chain
 
 from tools.bench import command_line
+from tools.bench.checklists import checklist_figures
 from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
 from tools.bench.reading import reading_figures
@@ -29,6 +30,7 @@ def main() -> int:
         reply_figures(),
         report_figures(),
         figures(),
+        checklist_figures(),
         scale_figures(),
     ):
         missed += not figure.holds

@@ -66,20 +66,28 @@ class Measured:
 
 
 def evaluate(
-    folder: Path, data: Path, url: str, rows: Path, name: str, *, rules: str = "", in_flight: int = IN_FLIGHT
+    folder: Path,
+    data: Path,
+    url: str,
+    rows: Path,
+    name: str,
+    *,
+    rules: str = "",
+    checklist: str = "",
+    in_flight: int = IN_FLIGHT,
 ) -> Measured:
     """Run `manage.py evaluate`; measure processor time and peak memory with all children, and the run's elapsed time.
 
-    Judges with the rule program `rules` if given, otherwise with the judge model at `url`.
+    Judges with the rule program `rules` if given, otherwise with the judge model at `url`; by the rows' rubrics if
+    there is a template for a `checklist`.
     """
     metrics = folder / "metrics.yaml"
     judge_model = {"name": "j", "source": "URL", "url": url, "model": "scripted"}
-    judge_model["judge_template_content"] = TEMPLATE
+    judge_model["judge_template_content"] = checklist or TEMPLATE
     judged = {"type": "JUDGE_MODEL", "judge_model": judge_model}
     pipeline = [{"type": "RULES", "file_content": rules} if rules else judged]
-    metrics.write_text(
-        json.dumps({"data_name": name, "metrics": [{"name": "quality", "pipeline": pipeline}]})
-    )
+    metric = {"name": "quality", "pipeline": pipeline} | ({"gives": "checklist"} if checklist else {})
+    metrics.write_text(json.dumps({"data_name": name, "metrics": [metric]}))
     command = ["manage.py", "evaluate", str(rows), "--metrics", str(metrics)]
     command += ["--out", str(folder / "out"), "--name", name, "--json"]
     environment = {"DATA_DIR": str(data), "DATABASE_URL": "", "JUDGE_CONCURRENCY": str(in_flight)}

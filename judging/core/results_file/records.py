@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from datasets.core.decode import Block, Unreadable, Upload, blocks, encoding_of
-from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, PASS_FAIL, SCORE
+from datasets.core.kinds import BOTH_BAD, CATEGORY, CHECKLIST, COMPARISON, COMPARISON_CODES, PASS_FAIL, SCORE
 from datasets.core.limits import Limits
 from datasets.core.own_exports import is_own_table, text_of_cell
 from datasets.core.texts import Text, gettext_noop
@@ -26,6 +26,7 @@ FIELDS = (
     *("line", "id", "model", "response", "other_model", "other_response", "metric", "value", "state"),
     *("reason", "judge", "rater", "reasoning", "shown_first", "drawn_with", "repeat", "at", "seconds"),
     *("prompt_tokens", "completion_tokens", "cost", "min_score", "max_score", "role", "compares"),
+    "criterion",
 )
 """The fields of a line; all others are ignored."""
 
@@ -86,6 +87,10 @@ REFUSALS: dict[str, Text] = {
     "other_kind_of_value": gettext_noop(
         "%(value)s does not fit: the other values of %(metric)s are of the type %(wanted)s."
     ),
+    "unknown_criterion": gettext_noop("The row's rubric has no criterion with the id %(criterion)s."),
+    "criterion_missing": gettext_noop(
+        "The other lines of %(metric)s are about criteria of a checklist: add criterion."
+    ),
     "value_not_finite": gettext_noop("The value is not a finite number."),
     "value_type": gettext_noop("The value must be a number, true, false or a text."),
     "unknown_state": gettext_noop("There is no state %(state)s."),
@@ -106,6 +111,7 @@ VALUE_KINDS: dict[str, Text] = {
     PASS_FAIL: gettext_noop("true or false"),
     CATEGORY: gettext_noop("category"),
     COMPARISON: gettext_noop("comparison"),
+    CHECKLIST: gettext_noop("checklist"),
     "": gettext_noop("no value"),
 }
 """Types of a metric's values, as in the parameter `wanted`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
-from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE, turned
+from datasets.core.kinds import CATEGORY, CHECKLIST, COMPARISON, PASS_FAIL, SCORE, turned
 from judging.core.results_file.fields import (
     Refusal,
     moment_of,
@@ -38,7 +38,7 @@ NOT_GIVEN, ELSEWHERE = "not_given", "elsewhere"  # reasons: none given; not in t
 _PROGRAMS: tuple[SourceKind, ...] = ("rules", "script", "combined")
 _REASON = re.compile(r"([a-z][a-z0-9_]{0,39})(?:: (.*))?", re.DOTALL)
 _SMALL = 2**15 - 1  # the maximum of a small integer column
-LONGEST_METRIC, LONGEST_SOURCE = 200, 300
+LONGEST_METRIC, LONGEST_SOURCE, LONGEST_CRITERION = 200, 300, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class FileVerdict:
     prompt_tokens: int | None
     completion_tokens: int | None
     cost: float | None
+    criterion: str = ""
 
     @property
     def said(self) -> str:
@@ -125,7 +126,7 @@ def metric_summaries(records: Iterable[NumberedRecord]) -> dict[str, MetricSumma
             summary.lines += 1
             summary.scales.update(_scale(record))
             value = value_of(record)
-            if value is not None:
+            if value is not None or _criterion(record):
                 summary.kinds[_kind(record, value)] += 1
         except Refusal:
             continue  # reported when the line is parsed
@@ -182,6 +183,7 @@ def _verdict(line: int, record: Record, kinds: Mapping[str, str | None]) -> File
         prompt_tokens=whole_of(record, "prompt_tokens", 0),
         completion_tokens=whole_of(record, "completion_tokens", 0),
         cost=number_of(record, "cost"),
+        criterion=_criterion(record),
     )
 
 
@@ -231,7 +233,14 @@ def _compares(record: Record) -> bool:
     return bool(text_of(record, "other_model")) and plain(record.get("compares")) is not False
 
 
-def _kind(record: Record, value: Value) -> str:
+def _criterion(record: Record) -> str:
+    """The id of a checklist's criterion, '' if the verdict is about the whole answer."""
+    return text_of(record, "criterion", LONGEST_CRITERION).strip()
+
+
+def _kind(record: Record, value: Value | None) -> str:
+    if _criterion(record):
+        return CHECKLIST
     if _compares(record):
         return COMPARISON
     if isinstance(value, str):
@@ -246,6 +255,10 @@ def _said(record: Record, metric: str, wanted: str | None) -> tuple[str, Value |
         raise Refusal("unknown_state", state=state[:40])
     if (wanted == COMPARISON) != compares and wanted is not None:
         raise Refusal("compares" if compares else "compares_not", metric=metric)
+    if _criterion(record) and wanted not in (None, CHECKLIST):
+        raise Refusal(
+            "other_kind_of_value", metric=metric, kind=CHECKLIST, wanted=wanted, value=_short(value)
+        )
     if state != SCORED:
         if value is not None:
             raise Refusal("value_beside_state", state=state)
@@ -255,6 +268,12 @@ def _said(record: Record, metric: str, wanted: str | None) -> tuple[str, Value |
     if compares and value not in COMPARISONS:
         raise Refusal("not_a_comparison", value=_short(value))
     kind = _kind(record, value)
+    if kind == CHECKLIST and not isinstance(value, bool):
+        raise Refusal("other_kind_of_value", metric=metric, kind=kind, wanted=PASS_FAIL, value=_short(value))
+    if wanted == CHECKLIST and kind == SCORE:
+        return state, value  # the share of points, as decided by a reviewer
+    if wanted == CHECKLIST and kind == PASS_FAIL:
+        raise Refusal("criterion_missing", metric=metric)
     if wanted == CATEGORY and kind != wanted and isinstance(record["value"], str):
         return state, text_of(record, "value").strip()  # a table cell that looks like a number
     if wanted is not None and kind != wanted:
@@ -262,7 +281,7 @@ def _said(record: Record, metric: str, wanted: str | None) -> tuple[str, Value |
     return state, value
 
 
-def _short(value: Value) -> str:
+def _short(value: Value | None) -> str:
     return json.dumps(value, ensure_ascii=False)[:60]
 
 

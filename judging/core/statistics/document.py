@@ -4,7 +4,7 @@ from typing import NotRequired, TypedDict
 
 from .numeric import BinCount
 
-LAYOUT = 11
+LAYOUT = 12
 """Of stored documents. Increase it for a new figure or another formula, so that they are computed again."""
 
 
@@ -47,6 +47,41 @@ class OtherCategories(TypedDict):
 
     labels: int
     count: int
+
+
+class CriterionCell(Interval):
+    """A checklist's criterion: in how many rows it occurs (`items`), how many answers meet it, their rate, and on how
+    many it is open (`unparsed`). `key`: its own id, or else its text, which rows may share."""
+
+    key: str
+    id: str
+    criterion: str
+    tags: list[str]
+    items: int
+    met: int
+    rate: float | None
+    unparsed: int
+
+
+class TagCell(Interval):
+    """The mean share of the points of a tag's criteria, over `items` rows, cut to 0…1."""
+
+    mean: float | None
+    items: int
+
+
+class CriterionHealth(TypedDict):
+    """A criterion that says little or is disputed. `answers`: with a verdict; `people_disagree`, `judge_disagrees`:
+    answers on which raters differ, or the judge differs from most of them."""
+
+    key: str
+    id: str
+    criterion: str
+    answers: int
+    always_met: bool
+    never_met: bool
+    people_disagree: int
+    judge_disagrees: int
 
 
 class VarianceShares(TypedDict):
@@ -108,6 +143,8 @@ class Cell(Interval):
     at_k_items: NotRequired[dict[str, int]]
     pass_threshold: NotRequired[float]
     variance: NotRequired[VarianceShares]
+    criteria: NotRequired[list[CriterionCell]]
+    tags: NotRequired[dict[str, TagCell]]
 
 
 class Pair(EstimatedDifference):
@@ -486,6 +523,13 @@ class Breakdown(TypedDict):
     left_out: int
 
 
+class ChecklistHealth(TypedDict):
+    """The criteria of one metric that say little or are disputed."""
+
+    metric: str
+    health: list[CriterionHealth]
+
+
 class Report(TypedDict):
     """The whole document; `rows` counts the rows that the run covers, `seed` is used for every random draw in it.
 
@@ -509,6 +553,7 @@ class Report(TypedDict):
     raters: list[Raters]
     corrected: list[Corrected]
     corrected_pairs: list[CorrectedPair]
+    checklists: list[ChecklistHealth]
 
 
 REFUSED = ("not_random", "too_few", "unrated_stratum")

@@ -92,6 +92,7 @@ class ScaledMetric:
     `wanted_difference`: the difference between candidates that the run should be able to detect, in score units.
     `compares`: its numbers 1…5 compare the row's reference (A) with the answer (B): 1 is A>>B, 5 is B>>A.
     `choices`: the labels that people could choose from, None if their verdicts came from elsewhere.
+    `checklist`: its values are shares of points, of which the worst answer can get `least`; means are cut to 0…1.
     """
 
     name: str
@@ -101,6 +102,8 @@ class ScaledMetric:
     wanted_difference: float | None = None
     compares: bool = False
     choices: tuple[str, ...] | None = None
+    checklist: bool = False
+    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 
 from .agreement import rater_agreement
+from .checklists import cut
 from .corrected_pairs import corrected_pairs
 from .document import (
     Breakdown,
@@ -113,7 +114,7 @@ def scale_of(judgements: DataFrame, metric: ScaledMetric) -> Scale:
     scores = of_kind(judgements, kind)["value"].to_numpy()
     if not scores.size:
         return Scale(metric, kind, low, high, low, high)
-    lowest = None if low is None else min(low, float(scores.min()))
+    lowest = None if low is None else min(low, float(scores.min()), metric.least or low)
     highest = None if high is None else max(high, float(scores.max()))
     return Scale(metric, kind, low, high, lowest, highest, choose_bins(scores, low, high))
 
@@ -143,7 +144,15 @@ def _cell(rows: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell
     if means.size < len(scored) and scale.kind != "category":
         _add_repeats(cell, scored, scale)
     cell["notes"] = _notes(cell, means, clustered)
+    if scale.metric.checklist:
+        _cut(cell)
     return cell
+
+
+def _cut(cell: Cell) -> None:
+    """Cut a checklist's figures to 0…1, after they were computed of uncut values."""
+    for name in ("mean", "ci_low", "ci_high", "low_bound", "high_bound"):
+        cell[name] = cut(cell[name])  # type: ignore[literal-required]
 
 
 def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
@@ -203,6 +212,8 @@ def _bounds(rows: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
 
 
 def _off_scale(scored: DataFrame, scale: Scale) -> int:
+    if scale.metric.checklist:
+        return 0
     scores = scored["value"].to_numpy()
     below = 0 if scale.low is None else np.sum(scores < scale.low)
     above = 0 if scale.high is None else np.sum(scores > scale.high)
@@ -314,6 +325,7 @@ def report(
         candidates=cells,
         people_candidates=people_cells(frame, metrics),
         pairs=[pair for name in sorted(pairs) for pair in pairs[name]],
+        checklists=[],
         **verdicts,  # type: ignore[typeddict-item]
     )
     return document

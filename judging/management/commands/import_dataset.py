@@ -46,7 +46,8 @@ from judging.management.import_report import (
     write_native,
 )
 from judging.messages import refused_sentence
-from judging.records.models import Run
+from judging.records.models import Judgement, Run
+from judging.transfer.results_import.checklists import verdict_counts
 from judging.transfer.results_import.models import ResultsImport
 from judging.transfer.results_import.services import JOB
 from judging.transfer.results_import.tool_files import free_name
@@ -220,7 +221,8 @@ def _add_run(report: ImportReport, refused: Sequence[RefusedLine], run: Run | No
         {"line": entry.line, "code": entry.code, "message": refused_sentence(entry)} for entry in refused
     ]
     if run is not None:
-        report.run, report.verdicts = run.pk, run.total
+        report.run = run.pk
+        report.verdicts = verdict_counts(Judgement.objects.filter(run=run, current=True)).total()
 
 
 def in_words(summary: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from datasets.uploads import limits
 from evalsite.storage import data_dir
 from evalsite.tasks import jobs
 from judging.core.results_file.records import RefusedLine
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -29,7 +30,8 @@ from judging.management.command_line import (
     upload,
 )
 from judging.messages import refused_sentence
-from judging.records.models import Run, SourceKind
+from judging.records.models import Judgement, Run, SourceKind
+from judging.transfer.results_import.checklists import verdict_counts
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
 from judging.transfer.results_import.services import (
     JOB,
@@ -156,16 +158,18 @@ def refuse_failed(results_import: ResultsImport) -> None:
 
 def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
     """The document of `import_results --json` (docs/results.md)."""
-    of_people = Q(current=True, source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
+    of_people = Q(source__kind__in=(SourceKind.RATER, SourceKind.ADJUDICATOR))
+    judgements = Judgement.objects.filter(run=run, current=True) if run else Judgement.objects.none()
+    counts = verdict_counts(judgements)
     return {
         "run": run.pk if run else None,
-        "judgements": run.total if run else 0,
-        "scored": run.scored if run else 0,
-        "no_score": run.no_score if run else 0,
-        "unparsed": run.unparsed if run else 0,
-        "errors": run.errors if run else 0,
-        "not_run": run.not_run if run else 0,
-        "people": run.judgements.filter(of_people).count() if run else 0,
+        "judgements": counts.total(),
+        "scored": counts[SCORED],
+        "no_score": counts[NO_SCORE],
+        "unparsed": counts[UNPARSED],
+        "errors": counts[ERROR],
+        "not_run": counts[NOT_RUN],
+        "people": verdict_counts(judgements.filter(of_people)).total(),
         "refused": [
             {"line": entry.line, "code": entry.code, "message": refused_sentence(entry)} for entry in refused
         ],

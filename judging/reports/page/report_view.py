@@ -18,6 +18,7 @@ from judging.reports.disagreements import strongest
 from judging.reports.figures import Figures, RunFigures, for_page, slices_for_page
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
+from judging.reports.page.checklist_tables import ChecklistTables, checklist_tables
 from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
 from judging.reports.page.leaderboard import BoardData, Leaderboard, leaderboard
 from judging.reports.page.pairs import (
@@ -93,6 +94,7 @@ class MetricView:
     variance: Table | None
     rule_lines: Table | None
     rule_lines_left_out: int
+    checklist: ChecklistTables
 
     @property
     def compared(self) -> bool:
@@ -217,6 +219,7 @@ class _Maker:
             notes=[*labels.note_sentences(cells), *labels.cluster_sentences(cells)],
             uncertain=any(map(uncertain, cells.values())),
             matrix=pair_matrix([*cells], pairs, values, links),
+            checklist=checklist_tables(self.document, metric.name, cells, links),
             pairs=pairs_table(pairs, values, links, wanted.needed if wanted else ()),
             pairs_summary=labels.pair_summary(pairs),
             wanted=wanted,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from judging.core.checklists import checklist_from
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.verdicts import ADJUDICATOR
 from judging.core.values import ERROR, SCORED, UNPARSED
@@ -50,10 +51,10 @@ def lines_of(run: Run, judgements: list[LoadedJudgement]) -> Iterator[ResultLine
     combined: list[ResultLine] = []
     for loaded in judgements:
         if run.by_people:
-            yield _of_rater(loaded)
+            yield from _of_criteria(loaded, _of_rater(loaded))
             decided = (loaded.author or {}).get("adjudicated") if decided is None else decided
             continue
-        lines = [_of_source(loaded)] if run.imported else list(_of_metric(loaded))
+        lines = list(_of_criteria(loaded, _of_source(loaded)) if run.imported else _of_metric(loaded))
         yield from lines
         if loaded.judgement.overridden:
             combined.append(_combined(loaded))
@@ -146,6 +147,11 @@ def _of_metric(loaded: LoadedJudgement) -> Iterator[ResultLine]:
     """Verdicts of a run's own metric: its single judge, or all judges and the combined result."""
     judgement, metric = loaded.judgement, loaded.metric
     author = _author(metric)
+    if judgement.checklist:
+        yield from _of_criteria(
+            loaded, _subject(loaded) | _own_result(judgement) | {"judge": author} | _circumstances(judgement)
+        )
+        return
     if author == "combined":
         yield from _of_judges(loaded)
         if not judgement.overridden:
@@ -159,6 +165,20 @@ def _of_metric(loaded: LoadedJudgement) -> Iterator[ResultLine]:
         | _reply(reply)
         | _circumstances(judgement)
     )
+
+
+def _of_criteria(loaded: LoadedJudgement, line: ResultLine) -> Iterator[ResultLine]:
+    """The line of a judgement; of a checklist one for each criterion instead, with what its reply says."""
+    checklist = checklist_from(loaded.judgement.checklist)
+    if checklist is None:
+        yield line
+        return
+    replies = {reply.criterion: reply for reply in loaded.replies if reply.criterion}
+    for number, criterion in enumerate(checklist.criteria, 1):
+        state = {} if criterion.met is not None else {"state": UNPARSED, "reason": criterion.reason or None}
+        said = {"criterion": criterion.id, "value": criterion.met, "state": None, "reason": None, **state}
+        reply = _reply(replies.get(number)) if number in replies else {}
+        yield line | said | {name: value for name, value in reply.items() if value is not None}
 
 
 def _author(metric: MetricDefinition) -> str:
@@ -184,8 +204,8 @@ def _of_judges(loaded: LoadedJudgement) -> Iterator[ResultLine]:
     for reply in loaded.replies:
         if reply.swapped:
             continue
-        judge, repeat, order = place_of(reply)
-        verdict = verdicts.get((judge, repeat, "both")) or verdicts.get((judge, repeat, order)) or {}
+        judge, repeat, _order, criterion = place_of(reply)
+        verdict = verdicts.get((judge, repeat, "both", criterion)) or verdicts.get(place_of(reply)) or {}
         yield (
             _subject(loaded)
             | _reply_result(verdict, reply)

@@ -40,7 +40,15 @@ class LocatedVerdict:
         verdict, response, other = self.verdict, self.response or 0, self.other or 0
         answers = (other, response) if self.turned else (response, other if verdict.other else None)
         source = verdict.source_kind, verdict.source
-        return (self.row, *answers, verdict.metric, *source, verdict.repeat, self.shown_first)
+        return (
+            self.row,
+            *answers,
+            verdict.metric,
+            *source,
+            verdict.repeat,
+            self.shown_first,
+            verdict.criterion,
+        )
 
     @property
     def turned(self) -> bool:

@@ -9,12 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from datasets.core.kinds import COMPARISON
+from datasets.core.kinds import CHECKLIST, COMPARISON
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results_file.records import RefusedLine, records
 from judging.core.results_file.verdicts import FileVerdict, SeenVerdicts, metric_summaries, verdicts
 from judging.records.models import Run
 from judging.transfer.results_import.answers import Answers, LocatedVerdict
+from judging.transfer.results_import.checklists import known_criteria
 from judging.transfer.results_import.storing import ImportedVerdicts
 
 BATCH = 1_000  # lines
@@ -63,7 +64,7 @@ def definitions_of(path: Path, run: Run | None) -> dict[str, MetricDefinition]:
 
 
 def _definition(name: str, kind: str | None, scale: Sequence[float] | None) -> MetricDefinition:
-    low, high = scale or (1, 10)
+    low, high = scale or ((0, 1) if kind == CHECKLIST else (1, 10))
     return MetricDefinition(
         name=name,
         min_score=low,
@@ -98,7 +99,8 @@ def _part(
     part.refused += [entry for entry in batch if isinstance(entry, RefusedLine)]
     entries = answers.locate([entry for entry in batch if isinstance(entry, FileVerdict)])
     part.refused += [entry for entry in entries if isinstance(entry, RefusedLine)]
-    located = [entry for entry in entries if isinstance(entry, LocatedVerdict)]
+    located, unknown = known_criteria([entry for entry in entries if isinstance(entry, LocatedVerdict)])
+    part.refused += unknown
     stored: Mapping[tuple[Any, ...], str] = earlier.stored_verdicts(located) if earlier else {}
     for verdict in located:
         agrees = seen.agrees(verdict.question, verdict.said)

@@ -25,6 +25,7 @@ from judging.records.models import (
     VerdictSource,
 )
 from judging.transfer.results_import.answers import LocatedVerdict, is_turned, other_side
+from judging.transfer.results_import.checklists import merge_checklists, stored_criteria, stored_ids
 
 _COLUMNS = (
     *("response_id", "other_response_id", "run_metric_id", "source_id", "repeat", "shown_first"),
@@ -48,7 +49,10 @@ class ImportedVerdicts:
         if not self.metrics or not responses:
             return {}
         judgements = Judgement.objects.filter(run=self.run, response__in=responses, source__isnull=False)
-        return dict(_stored_verdict(*columns) for columns in judgements.values_list(*_COLUMNS))
+        stored = dict(
+            _stored_verdict(*columns) for columns in judgements.filter(checklist="").values_list(*_COLUMNS)
+        )
+        return stored | stored_criteria(judgements)
 
     def question(self, located: LocatedVerdict) -> tuple[Any, ...]:
         """The question that a verdict answers, as a key of `stored_verdicts`."""
@@ -60,11 +64,49 @@ class ImportedVerdicts:
             self.sources.get((verdict.source_kind, verdict.source)),
             verdict.repeat,
             located.shown_first,
+            *((verdict.criterion,) if verdict.criterion else ()),
         )
 
     def add(self, verdicts: Sequence[LocatedVerdict], definitions: Mapping[str, MetricDefinition]) -> None:
         """Append new verdicts. Call in a transaction that holds the run's row."""
         self._add_names(verdicts, definitions)
+        about_criteria = [located for located in verdicts if located.verdict.criterion]
+        verdicts = [located for located in verdicts if not located.verdict.criterion]
+        if about_criteria:
+            self._add_checklists(about_criteria)
+        if verdicts:
+            self._add_verdicts(verdicts)
+
+    def _add_checklists(self, verdicts: Sequence[LocatedVerdict]) -> None:
+        """Add verdicts on criteria to the judgements of their answers, which are created with the first of them."""
+        keys = [self.question(located)[:-1] for located in verdicts]
+        merged = merge_checklists(self.run, keys, verdicts)
+        created = [
+            self._judgement(located, self.run.total + place) | columns
+            for place, (located, columns) in enumerate(merged.created)
+        ]
+        _insert(Judgement, created)
+        for pk, columns in merged.changed:
+            Judgement.objects.filter(pk=pk).update(**columns)
+        ids = stored_ids(self.run, {located.response for located in verdicts if located.response})
+        replies = [
+            _reply(ids[key], located.verdict) | {"criterion": merged.numbers[located]}
+            for key, located in zip(keys, verdicts, strict=True)
+            if _has_reply(located.verdict)
+        ]
+        _insert(JudgeReply, replies)
+        file_verdicts = [located.verdict for located in verdicts]
+        Run.objects.filter(pk=self.run.pk).update(
+            total=F("total") + len(created),
+            **{counter: F(counter) + merged.states[state] for state, counter in COUNTERS.items()},
+            prompt_tokens=F("prompt_tokens") + sum(verdict.prompt_tokens or 0 for verdict in file_verdicts),
+            completion_tokens=F("completion_tokens")
+            + sum(verdict.completion_tokens or 0 for verdict in file_verdicts),
+            revision=F("revision") + 1,
+        )
+        self.run.refresh_from_db(fields=["total", "revision"])
+
+    def _add_verdicts(self, verdicts: Sequence[LocatedVerdict]) -> None:
         start = self.run.total
         _insert(
             Judgement, [self._judgement(verdict, start + place) for place, verdict in enumerate(verdicts)]

@@ -61,8 +61,10 @@ def test_the_value_is_the_share_of_points_met() -> None:
     assert met_in(result) == [True, False, True]
 
 
-def test_a_value_below_zero_is_kept_uncut() -> None:
-    assert judged(METRIC, "false", "false", "true").outcome.value == pytest.approx(-6 / 11)
+def test_a_value_below_zero_is_kept_uncut_and_shown_as_zero() -> None:
+    value = judged(METRIC, "false", "false", "true").outcome.value
+    assert value == pytest.approx(-6 / 11)
+    assert (METRIC.verdict_of(value), METRIC.verdict_of(0.5)) == ("0", "")
 
 
 def test_a_criterion_that_cannot_be_read_leaves_the_value_open_with_its_bounds() -> None:

@@ -1,0 +1,68 @@
+"""The filter by what became of a checklist's criterion: `met:KEY`, `not_met:KEY` or `open:KEY`."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+from django import forms
+from django.db.models import Q
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+
+from datasets.core.kinds import CHECKLIST
+from judging.core.checklists import checklist_from
+from judging.core.metric_definition import MetricDefinition
+from judging.filters.judgement_filter import FurtherFilter
+from judging.records.models import Judgement, Run
+
+MET, NOT_MET, OPEN = "met", "not_met", "open"
+OUTCOMES = {MET: _("met"), NOT_MET: _("not met"), OPEN: _("can't tell")}
+_STORED = {MET: "true", NOT_MET: "false", OPEN: "null"}
+_LOOKED_AT = 200  # checklists whose criteria are offered
+
+
+def criterion_filter(outcome: str, key: str) -> str:
+    """The filter's value for criteria with this key, an id or a text."""
+    return f"{outcome}:{key}"
+
+
+def _condition(run: Run, value: str) -> Q:
+    """Judgements whose stored checklist has the outcome beside the id or the text, see JudgedCriterion."""
+    outcome, _colon, key = value.partition(":")
+    written, stored = json.dumps(key, ensure_ascii=False), _STORED.get(outcome, "")
+    texts = (f'{{"id":{written},"met":{stored},', f'"met":{stored},"text":{written},')
+    judged = Judgement.objects.filter(run=run).exclude(checklist="")
+    matches = Q(checklist__contains=texts[0]) | Q(checklist__contains=texts[1])
+    return Q(pk__in=judged.filter(matches).values("pk"))
+
+
+def _choices(run: Run) -> list[tuple[str, object]]:
+    judged = Judgement.objects.filter(run=run, current=True).exclude(checklist="").order_by("position")
+    texts = judged.values_list("checklist", flat=True)[:_LOOKED_AT]
+    checklists = filter(None, map(checklist_from, texts))
+    names = {criterion.key: criterion.text for checklist in checklists for criterion in checklist.criteria}
+    return [
+        (criterion_filter(outcome, key), f"{Truncator(text).chars(60)}: {label}")
+        for key, text in names.items()
+        for outcome, label in OUTCOMES.items()
+    ]
+
+
+def _field(run: Run) -> forms.Field:
+    choices = cache(lambda: [("", _("any")), *_choices(run)])
+    return forms.CharField(max_length=2_000, widget=forms.Select(choices=choices))  # type: ignore[arg-type]
+
+
+def _has_checklists(run: Run) -> bool:
+    definitions = run.metrics.values_list("definition", flat=True)
+    return any(MetricDefinition.from_json(text).gives == CHECKLIST for text in definitions)
+
+
+CRITERION = FurtherFilter(
+    name="criterion",
+    label=_("Criterion"),
+    field=_field,
+    condition=_condition,
+    offered=_has_checklists,
+)
