@@ -216,7 +216,7 @@ def _check_judge(metric: MetricDefinition, judge: JudgeKeys) -> None:
 def written_kind(metric: MetricDefinition) -> dict[str, Any]:
     """The scale of scores, and the keys of a metric's kind that differ from their defaults."""
     ends = metric.min_score, metric.max_score
-    scale = dict(zip(("min_score", "max_score"), map(plain_number, ends), strict=True))
+    scale: dict[str, Any] = dict(zip(("min_score", "max_score"), map(plain_number, ends), strict=True))
     optional = {
         "gives": _written_gives(metric),
         "whole": metric.whole,
