@@ -1,9 +1,10 @@
 """Find a sandbox's processes by a marker in their command line."""
 
-import time
 from pathlib import Path
 
 import msgspec
+
+from tests.deadlines import wait_until
 
 ROOT = Path(__file__).parents[4]
 IMPORTS = {"PYTHONPATH": f"{ROOT}:{Path(msgspec.__file__).parents[1]}"}
@@ -21,9 +22,5 @@ def processes_with(mark: str) -> list[int]:
     return found
 
 
-def gone(mark: str) -> bool:
-    for _ in range(200):
-        if not processes_with(mark):
-            return True
-        time.sleep(0.05)
-    return False
+def wait_until_gone(mark: str) -> None:
+    wait_until(lambda: not processes_with(mark))

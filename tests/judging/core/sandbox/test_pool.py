@@ -14,7 +14,7 @@ import pytest
 from judging.core.sandbox.job import SandboxLimits, SandboxRefused
 from judging.core.sandbox.pool import Sandbox
 from tests.judging.core.sandbox.conftest import WITHOUT
-from tests.judging.core.sandbox.processes import IMPORTS, gone, processes_with
+from tests.judging.core.sandbox.processes import IMPORTS, processes_with, wait_until_gone
 from tests.judging.core.sandbox.readable import readable_copy
 from tests.judging.core.sandbox.scripting import own_size, result_of, run, script
 
@@ -116,7 +116,7 @@ def test_closing_a_sandbox_leaves_no_process() -> None:
     size, mark = own_size(302)
     with Sandbox(SandboxLimits(memory_mb=size)) as sandbox:
         result_of(sandbox, "return 1")
-    assert gone(mark)
+    wait_until_gone(mark)
 
 
 def test_a_closed_sandbox_starts_again_when_it_is_used() -> None:
@@ -144,4 +144,4 @@ print("started", flush=True)
     with server:
         assert server.stdout.readline() == b"started\n"
         server.kill()
-    assert gone(mark)
+    wait_until_gone(mark)

@@ -17,7 +17,7 @@ from judging.core.sandbox.job import SandboxBroken, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import ScriptOutcome
 from tests.judging.core.sandbox.conftest import WITHOUT
-from tests.judging.core.sandbox.processes import IMPORTS, gone, processes_with
+from tests.judging.core.sandbox.processes import IMPORTS, processes_with, wait_until_gone
 from tests.judging.core.sandbox.scripting import own_size, result_of, run, script
 
 FORKED = """
@@ -137,7 +137,7 @@ def test_a_sandbox_closed_in_the_middle_of_a_script_says_so_and_leaves_nothing()
             time.sleep(0.01)
         sandbox.close()
         assert all(isinstance(job.exception(), SandboxBroken) for job in jobs)
-    assert gone(mark)
+    wait_until_gone(mark)
 
 
 def test_closing_again_and_again_while_threads_use_it_ends_in_a_result_or_in_being_closed() -> None:
@@ -157,7 +157,7 @@ def test_a_forked_child_has_a_sandbox_of_its_own(arguments: list[str]) -> None:
     command = [sys.executable, "-W", "error", "-c", FORKED, str(size), *arguments]
     done = subprocess.run(command, env=IMPORTS, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
-    assert gone(mark)
+    wait_until_gone(mark)
 
 
 def test_a_forked_child_does_not_keep_a_dead_servers_sandbox_alive() -> None:
@@ -167,7 +167,7 @@ def test_a_forked_child_does_not_keep_a_dead_servers_sandbox_alive() -> None:
     with server:
         assert server.stdout.readline() == b"started\n"
         server.kill()
-        assert gone(mark)
+        wait_until_gone(mark)
 
 
 CROWDED = """
