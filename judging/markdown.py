@@ -21,6 +21,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from judging.markdown_formulas import formulas_plugin, mathml
+from judging.marked_text import Place, marked_html, pieces
 
 LONGEST = 100_000  # characters; longer texts are shown as plain text
 # The cost limit of a page's texts: less than two seconds, even if every step takes the maximum time.
@@ -92,19 +93,21 @@ class _TooDeep(Exception):
     """Lists or quotes are nested deeper than the parser supports; it would drop their content."""
 
 
-def html_of(text: str, budget: MarkupBudget | None = None, *, wrapped: bool = False) -> SafeString:
+def html_of(
+    text: str, budget: MarkupBudget | None = None, *, wrapped: bool = False, marks: Sequence[Place] = ()
+) -> SafeString:
     """Render a text as safe, passive HTML. A page's texts share a budget; what exceeds it is shown as plain text.
 
-    `wrapped`: line ends in the text are only wraps, as in our own guides.
+    `wrapped`: line ends in the text are only wraps, as in our own guides. `marks`: places of words to mark.
     """
     budget = budget or MarkupBudget()
     env: dict[str, Any] = {"budget": budget, "plain_parts": False, "wrapped": wrapped}
     if len(text) > LONGEST or not budget.markup.take(sum(map(text.count, _MARKUP))):
-        return _as_written(text)
+        return _as_written(text, marks)
     try:
         html = _parser().render(f"```json\n{text}\n```" if _is_json_object(text) else text, env)
     except _TooDeep:
-        return _as_written(text)
+        return _as_written(text, marks)
     cleaned = nh3.clean(
         html,
         tags=_TAGS,
@@ -117,12 +120,20 @@ def html_of(text: str, budget: MarkupBudget | None = None, *, wrapped: bool = Fa
         if env["plain_parts"]
         else ""
     )
-    return mark_safe(note + cleaned)  # noqa: S308 (nh3 has cleaned it)
+    return mark_safe(note + marked_html(cleaned, text, marks))  # noqa: S308 (nh3 has cleaned it)
 
 
-def _as_written(text: str) -> SafeString:
+def _as_written(text: str, marks: Sequence[Place]) -> SafeString:
     note = _note(_("Shown as plain text: too long or too complex to format."))
-    return format_html('{}<div class="text">{}</div>', note, text)
+    return format_html('{}<div class="text">{}</div>', note, marked_as_written(text, marks))
+
+
+def marked_as_written(text: str, marks: Sequence[Place]) -> SafeString:
+    """The text as HTML, the words at `marks` marked."""
+    parts = (
+        (SafeString("<mark>{}</mark>" if part.marked else "{}"), part.text) for part in pieces(text, marks)
+    )
+    return mark_safe("".join(format_html(form, words) for form, words in parts))  # noqa: S308 (all escaped)
 
 
 def _note(text: str) -> SafeString:

@@ -92,6 +92,8 @@ def _conditions(run: Run, filters: Filters, limits: Limits) -> Iterator[Conditio
         replies = JudgeReply.objects.filter(judgement=Coalesce(OuterRef("replies_from"), OuterRef("pk")))
         reply = Subquery(replies.filter(content__icontains=filters.reply).values("pk")[:1])
         yield Condition(Q(IsNull(reply, False)))  # for EXISTS, PostgreSQL would search all replies first
+    if filters.form:
+        yield Condition(read_as(filters.form))
     if (rule := whole(filters.rule)) is not None:
         yield Condition(_rule_line(rule, filters.rule_score))
     for name, value in filters.further.items():
@@ -252,6 +254,12 @@ def _flagged(flag: str) -> Q:
     """Match whole codes, because a code can be a suffix of another."""
     ends = Q(flags=flag) | Q(flags__startswith=f"{flag},") | Q(flags__endswith=f",{flag}")
     return ends | Q(flags__contains=f",{flag},")
+
+
+def read_as(form: str) -> Q:
+    """Judgements with a verdict that was read in this form. Users' texts can't look like it: their quotation marks are
+    escaped in JSON."""
+    return Q(verdicts__contains=f'"form":"{form}"')
 
 
 def _rule_line(line: int, score: str) -> Q:

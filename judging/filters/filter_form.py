@@ -21,6 +21,7 @@ from evalsite.rounding import significant
 from evalsite.web.refusals import RequestRefused
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.metric_definition import MetricDefinition
+from judging.core.reading.forms import FORMS
 from judging.core.results import INJECTED_VERDICT, TRUNCATED
 from judging.core.rules.check import read_program
 from judging.filters.counts import count_text, counts_of_choices, reasons
@@ -107,6 +108,11 @@ class FilterForm(forms.Form):
         choices=[*_ANY, *((score, score) for score in RULE_SCORES[:-1]), (LOWER, _("below 5"))],
     )
     spread = forms.FloatField(label=_("Judges apart by at least"), required=False, min_value=0)
+    form = forms.ChoiceField(
+        label=_("Read from"),
+        required=False,
+        choices=[*_ANY, *((form, _(str(kind.name))) for form, kind in FORMS.items())],
+    )
     question = forms.CharField(label=_("Text in the question"), required=False, max_length=500)
     q = forms.CharField(label=_("Answer contains"), required=False, max_length=500, widget=forms.SearchInput)
     reply = forms.CharField(label=_("Text in the judge's reply"), required=False, max_length=500)
@@ -253,7 +259,7 @@ class FilterForm(forms.Form):
     @property
     def counted(self) -> list[str]:
         """Names of menu fields with counted choices."""
-        others = ("field", "rule", "rule_score", "sort", "attempts")
+        others = ("field", "form", "rule", "rule_score", "sort", "attempts")
         return [name for name in self.fields if name not in others and self._choices(name)]
 
     def _choices(self, name: str) -> list[tuple[str, str]]:
@@ -289,6 +295,7 @@ class FilterForm(forms.Form):
             "reason": len(self._choices("reason")) > 1,
             "overridden": self.run.judgements.filter(override_value__isnull=False).exists(),
             "attempts": self.run.judgements.filter(position__gte=self.run.total).exists(),
+            "form": any(definition.judges for definition in self.definitions),
             "spread": any(len(definition.judges) > 1 for definition in self.definitions),
             **dict.fromkeys(FIELD, bool(self.run.version.fields_found)),
             "rule": bool(self.rule_lines),

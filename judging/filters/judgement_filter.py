@@ -60,7 +60,8 @@ class Filters:
     `least` ≤ score ≤ `most`, score < `below`. `value`: a category, true, false or a number. `question`, `q`, `reply`:
     text in the question, the answer or a judge's reply. `field`: a custom field of the rows that equals `field_is`,
     contains `field_has`, or is a number from `field_from` to `field_to`. `spread`: the minimum disagreement between a
-    metric's judges. `further`: {name of a FurtherFilter: value}.
+    metric's judges. `form`: how a judge's reply stated its verdict (core/reading/forms.py). `further`: {name of a
+    FurtherFilter: value}.
     """
 
     candidate: str = ""
@@ -86,6 +87,7 @@ class Filters:
     field_from: float | None = None
     field_to: float | None = None
     spread: float | None = None
+    form: str = ""
     further: Mapping[str, str] = dataclasses.field(default_factory=dict)
     sort: str = "position"
 

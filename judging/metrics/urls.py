@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.metrics import lint_views, transfer_views, views
+from judging.metrics import lint_views, reading_views, transfer_views, views
 from judging.metrics.editor.page import JudgeEditor
 from judging.metrics.rule_editor.page import RuleEditor
 
@@ -24,6 +24,7 @@ urlpatterns = [
     path("rules/try/", views.try_row, _rules, name="rules_try"),
     path("rules/lint/", lint_views.lint_rules, name="rules_lint"),
     path("rules/reference/", views.reference, {"page": "rules"}, name="rules_reference"),
+    path("reading/", reading_views.reading, name="reading"),
     path("reference/<slug:page>/", views.reference, name="reference"),
     path("import/", transfer_views.import_file, name="import"),
     path("export/", transfer_views.export_all, name="export_all"),

@@ -246,5 +246,5 @@ def reference(request: HttpRequest, slug: str, page: str) -> HttpResponse:
         return reverse("guide", args=[name])
 
     title, html = shown_guide(page, request.GET.get("in", ""), address_of)
-    context = {"title": title, "html": html}
+    context = {"title": title, "html": html, "page": page}
     return render(request, "metrics/reference.html", context)

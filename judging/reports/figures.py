@@ -44,13 +44,14 @@ CACHE_SECONDS = 24 * 3600
 class Figures(msgspec.Struct, frozen=True):
     """A core report with `overridden` in its cells; per rule metric the figures of its lines; number of repeated
     calls; number of judgements with a truncated judge's reply; per metric and judge the answers rated by both the
-    judge and people."""
+    judge and people; per metric how many judgements were read in which form."""
 
     report: dict[str, Any]
     rule_lines: dict[str, RuleFigures]
     retries: int
     truncated: int
     paired: dict[str, dict[str, Paired]]
+    forms: dict[str, dict[str, int]] = {}
 
     def kind(self, metric: str) -> Kind | None:
         """Type of the values in the metric's mean."""
@@ -213,6 +214,7 @@ def compute(run: Run) -> tuple[RunFigures, DataFrame]:
         rule_lines=rule_figures(run),
         retries=selectors.retries_of(run),
         truncated=selectors.truncated_of(run),
+        forms=selectors.forms_of(run),
         paired={metric.name: paired_under(judgements, metric) for metric in metrics},
     )
     return RunFigures(figures, run.revision, made_at, time.monotonic() - began), judgements

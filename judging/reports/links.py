@@ -42,6 +42,10 @@ class Links:
         filters = Filters(candidate=_stored_name(candidate), metric=metric, **more)
         return self.judgements and self.judgements + filters.query()
 
+    def to_form(self, metric: str, form: str) -> str:
+        """Judgements of one metric with a verdict that was read in this form."""
+        return self.judgements and self.judgements + Filters(metric=metric, form=form).query()
+
     def to_slice(self, candidate: str, metric: str, field: str, value: str) -> str:
         """Scored judgements on rows with this value of a field."""
         filters = Filters(candidate=_stored_name(candidate), metric=metric, state="scored")

@@ -18,10 +18,11 @@ from datasets.models import Row
 from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
 from judging.core.metric_definition import MetricDefinition
+from judging.core.reading.forms import FORMS
 from judging.core.results import INJECTED_VERDICT, TRUNCATED
 from judging.core.statistics.frame import REFERENCE, JudgementTuple, ScaledMetric
 from judging.core.statistics.judges import Flagged
-from judging.filters.conditions import matching
+from judging.filters.conditions import matching, read_as
 from judging.filters.judgement_filter import Filters
 from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
@@ -109,6 +110,20 @@ def shown_name(name: str, version: int) -> str:
 def truncated_of(run: Run) -> int:
     """Number of current judgements with a judge's reply truncated by the token limit."""
     return without_excluded(run, matching(run, Filters(flag=TRUNCATED))).count()
+
+
+def forms_of(run: Run) -> dict[str, dict[str, int]]:
+    """{metric's name: {form in which a judge's verdict was read: number of current judgements}}, without zeros."""
+    if not run.by_workers:
+        return {}
+    judged = without_excluded(run, Judgement.objects.filter(run=run, current=True)).order_by()
+    counted = judged.values("run_metric__name").annotate(
+        **{form: Count("pk", filter=read_as(form)) for form in FORMS}
+    )
+    return {
+        counts["run_metric__name"]: {form: counts[form] for form in FORMS if counts[form]}
+        for counts in counted
+    }
 
 
 def answers_with_verdicts(

@@ -272,7 +272,7 @@ def _judgement_context(
         "metric": metric,
         "view": view,
         "words": [
-            (judge_request, html_of(judge_request.reply.content or "", budget))
+            (judge_request, html_of(judge_request.reply.content or "", budget, marks=judge_request.marks))
             for judge_request in view.requests
         ],
         "excerpt": EXCERPT,

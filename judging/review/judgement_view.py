@@ -6,16 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from datasets.core.kinds import COMPARISON
 from datasets.core.variables import earlier_of, reference_in, row_and_response
+from datasets.messages import translated
 from judging.core.checklists import Checklist, checklist_from, entries_by_criterion, reasoning_in
 from judging.core.metric_definition import MetricDefinition
+from judging.core.reading.forms import FORMS
 from judging.core.reading.thinking import without_thinking
+from judging.core.replies import make_parser
 from judging.core.rules.program import Reason
 from judging.core.values import value_text, verdict_code
 from judging.filters.criteria import MET, NOT_MET, OPEN
+from judging.markdown import marked_as_written
+from judging.marked_text import Place
 from judging.messages import reason_sentence
 from judging.records import json_text
 from judging.records.models import Generation, Judgement, JudgeReply
@@ -38,7 +44,7 @@ _OF_EVERY_RESPONSE = ("content", "reasoning_content", "tool_calls")
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """One HTTP attempt."""
+    """One HTTP attempt. `reply` and why it is `unread`, if the judge was asked again."""
 
     status: int | None
     seconds: float
@@ -46,6 +52,8 @@ class LoggedCall:
     started: float | None
     error: str
     sentence: str
+    reply: str = ""
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +74,20 @@ class JudgeRequest:
     answered: bool
     swapped: bool
     tool_calls: list[ToolCall]
+    form: str
+    marks: tuple[Place, ...]
     compares: bool = False  # with the reference: its number stands for a verdict
     criterion: str = ""
+
+    @property
+    def words_read(self) -> str:
+        """The words of the reply that its verdict was read from."""
+        return "".join((self.reply.content or "")[slice(*place)] for place in self.marks) if self.form else ""
+
+    @property
+    def marked_reply(self) -> SafeString:
+        """The reply as written, with marks."""
+        return marked_as_written(self.reply.content or "", self.marks)
 
     @property
     def shown(self) -> str:
@@ -302,7 +322,23 @@ def _judge_request(
         tool_calls=calls_of(extra.get("tool_calls")),
         compares=not metric.rules and metric.reading_of(metric.judges[reply.judge]).kind == COMPARISON,
         criterion=criterion,
+        form=translated(FORMS[form].name) if (form := verdict.get("form")) in FORMS else "",
+        marks=_marks(reply, metric, verdict, extra.get("finish_reason")),
     )
+
+
+def _marks(
+    reply: JudgeReply, metric: MetricDefinition, verdict: dict[str, Any], finish_reason: str | None
+) -> tuple[Place, ...]:
+    """The words that the verdict was read from; without a value, everything that states one."""
+    place = verdict.get("place")
+    if not place or reply.content is None:
+        return ()
+    if verdict.get("value") is not None or metric.rules or reply.judge >= len(metric.judges):
+        return ((place[0], place[1]),)
+    judge = metric.judges[reply.judge]
+    parsed = make_parser(judge.parse, metric.reading_of(judge)).read(reply.content, finish_reason)
+    return parsed.statements
 
 
 def _criterion_text(checklist: Checklist | None, number: int) -> str:
@@ -329,6 +365,8 @@ def _call(call: dict[str, Any]) -> LoggedCall:
         started=call.get("started_unix"),
         error=code,
         sentence=reason_sentence(code, call.get("message", "")) if code else "",
+        reply=(call.get("reply") or {}).get("content") or "",
+        unread=reason_sentence(call["unread"]) if call.get("unread") else "",
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
+from datasets.messages import translated
+from judging.core.reading.forms import FORMS
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import corrected_under, rank_pairs, ranked, under
 from judging.records.models import Run
@@ -67,7 +69,8 @@ class PageOptions:
 class MetricView:
     """One metric over all candidates; `number` counts from 1 and is used in file names.
 
-    Charts without data are empty, tables without data are None.
+    `forms`: (how replies were read, number of judgements, URL of them). Charts without data are empty, tables without
+    data are None.
     """
 
     number: int
@@ -78,6 +81,7 @@ class MetricView:
     card: ResultCard
     board: Leaderboard
     notes: list[str]
+    forms: list[tuple[str, int, str]]
     uncertain: bool
     matrix: PairMatrix | None
     pairs: Table | None
@@ -217,6 +221,11 @@ class _Maker:
             card=result_card(self.document, metric.name, cells, values, self.series),
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
             notes=[*labels.note_sentences(cells), *labels.cluster_sentences(cells)],
+            forms=[
+                (translated(FORMS[form].name), count, links.to_form(metric.name, form))
+                for form, count in self.figures.forms.get(metric.name, {}).items()
+                if form in FORMS
+            ],
             uncertain=any(map(uncertain, cells.values())),
             matrix=pair_matrix([*cells], pairs, values, links),
             checklist=checklist_tables(self.document, metric.name, cells, links),
