@@ -103,7 +103,7 @@ def changed_settings(before: MetricDefinition, after: MetricDefinition) -> froze
         "judge": [_judge(judge) for judge in before.judges] != [_judge(judge) for judge in after.judges],
         "prompt": [_prompt(judge) for judge in before.judges] != [_prompt(judge) for judge in after.judges],
         "scripts": _scripts(before) != _scripts(after),
-        "parser": not (before.postprocess and after.postprocess) and _parser(before) != _parser(after),
+        "parser": not (before.postprocess and after.postprocess) and not before.reads_as(after),
     }
     return frozenset(name for name, differs in differences.items() if differs)
 
@@ -120,11 +120,6 @@ def _scripts(metric: MetricDefinition) -> tuple[object, ...]:
     return metric.preprocess, metric.rules, metric.postprocess
 
 
-def _parser(metric: MetricDefinition) -> tuple[object, ...]:
-    parsers = [judge.parse for judge in metric.judges]
-    return parsers, metric.min_score, metric.max_score, metric.jury, metric.quorum
-
-
 def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[str, MetricDefinition]]:
     """The definitions with which the first run's replies can be read again, in steps towards the second run's.
 
@@ -135,15 +130,7 @@ def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[st
         return []
     settings, now, steps = changed_settings(before, after), before, []
     if "parser" in settings:
-        pairs = zip(before.judges, after.judges, strict=True)
-        now = msgspec.structs.replace(
-            now,
-            min_score=after.min_score,
-            max_score=after.max_score,
-            jury=after.jury,
-            quorum=after.quorum,
-            judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
-        )
+        now = now.read_as(after)
         steps.append(("parser", now))
     if "scripts" in settings and before.preprocess == after.preprocess:
         now = msgspec.structs.replace(now, postprocess=after.postprocess, sandbox=after.sandbox)

@@ -35,6 +35,10 @@ SANDBOX: tuple[SandboxMode, ...] = ("batch", "item")
 STRUCTURED: tuple[Structured, ...] = ("auto", "on", "off")
 
 
+_READING = ("min_score", "max_score", "gives", "labels", "both_bad", "whole", "step")
+"""What is read from replies."""
+
+
 class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One of a category metric's labels. `value`: what it counts as in a mean, or None."""
 
@@ -174,6 +178,20 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
             labels=self.label_names,
             both_bad=self.both_bad,
         )
+
+    def read_as(self, other: MetricDefinition) -> MetricDefinition:
+        """This definition with what `other` reads from replies, and how it combines several."""
+        fields = (*_READING, "jury", "quorum")
+        judges = zip(self.judges, other.judges, strict=True)
+        return msgspec.structs.replace(
+            self,
+            judges=tuple(msgspec.structs.replace(judge, parse=its.parse) for judge, its in judges),
+            **{name: getattr(other, name) for name in fields},
+        )
+
+    def reads_as(self, other: MetricDefinition) -> bool:
+        """Whether both read the same from replies and combine them in the same way, with as many judges."""
+        return len(self.judges) == len(other.judges) and self == self.read_as(other)
 
     def judge_name(self, number: int) -> str:
         """A judge's name; a later judge with the same name gets its number appended."""

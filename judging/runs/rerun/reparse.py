@@ -44,17 +44,7 @@ def reparsed_definition(
         return _by_rules(now, new, original or now)
     if not _same_requests(now, new):
         return None
-    pairs = zip(now.judges, new.judges, strict=True)
-    return msgspec.structs.replace(
-        now,
-        min_score=new.min_score,
-        max_score=new.max_score,
-        postprocess=new.postprocess,
-        sandbox=new.sandbox,
-        jury=new.jury,
-        quorum=new.quorum,
-        judges=tuple(msgspec.structs.replace(judge, parse=other.parse) for judge, other in pairs),
-    )
+    return msgspec.structs.replace(now.read_as(new), postprocess=new.postprocess, sandbox=new.sandbox)
 
 
 def _by_rules(
