@@ -14,7 +14,17 @@ Kind = Literal["same", "gone", "new", "skipped"]
 MOST_COMPARISONS = 4_000_000  # of pairs of lines; longer texts are shown as replaced as a whole
 CONTEXT = 3  # unchanged lines shown around a change
 
-_METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
+_METRIC_SETTINGS = (
+    "name",
+    "min_score",
+    "max_score",
+    "undefined",
+    "sandbox",
+    "jury",
+    "quorum",
+    "ask_again",
+    "structured",
+)
 _METRIC_TEXTS = ("preprocess", "rules", "postprocess")
 _JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
 _JUDGE_TEXTS = ("system_prompt", "template")

@@ -238,14 +238,8 @@ async def read_verdicts(
         if criteria:
             verdicts += read_at_once(call, criteria)
             continue
-        place, reply = (call.judge, call.repeat), call.reply or {}
-        finish_reason = reply.get("finish_reason")
-        content = reply.get("content") or ""
-        if finish_reason in REFUSED:
-            parsed = Parsed(None, REFUSAL, detail=content.strip()[:MOST_DETAIL])
-        else:
-            parsed = await effects.read(call.judge, content, finish_reason)
-        verdict = _verdict(call, parsed, why_unread(parsed.reason, finish_reason))
+        place = call.judge, call.repeat
+        verdict = _verdict(call, await read_call(call, effects))
         verdicts.append(verdict)
         if not call.swapped:
             first[place] = verdict
@@ -254,13 +248,23 @@ async def read_verdicts(
     return tuple(verdicts)
 
 
-def _verdict(call: JudgeCall, parsed: Parsed, reason: str) -> Verdict:
+async def read_call(call: JudgeCall, effects: Effects) -> Parsed:
+    """The value of a call's reply, or the reason why there is none, which may be its server's."""
+    finish_reason = (call.reply or {}).get("finish_reason")
+    if finish_reason in REFUSED:
+        return Parsed(None, REFUSAL, detail=call.text.strip()[:MOST_DETAIL])
+    parsed = await effects.read(call.judge, call.text, finish_reason)
+    reason = why_unread(parsed.reason, finish_reason)
+    return parsed if reason == parsed.reason else replace(parsed, reason=reason)
+
+
+def _verdict(call: JudgeCall, parsed: Parsed) -> Verdict:
     value = turned_back(parsed.value) if call.swapped and isinstance(parsed.value, int) else parsed.value
     return Verdict(
         call.judge,
         call.repeat,
         value,
-        reason,
+        parsed.reason,
         "swapped" if call.swapped else "first",
         form=parsed.form,
         place=parsed.place,

@@ -92,6 +92,17 @@ class JudgeCall:
         """The key for sorting and lookup."""
         return self.judge, self.repeat, self.swapped, self.criterion
 
+    @property
+    def text(self) -> str:
+        """What a verdict is read from: the reply's content, or without any the arguments of its first tool call."""
+        reply = self.reply or {}
+        content: str = reply.get("content") or ""
+        calls = reply.get("tool_calls")
+        if content.strip() or not (isinstance(calls, list) and calls and isinstance(calls[0], dict)):
+            return content
+        arguments = (calls[0].get("function") or {}).get("arguments")
+        return arguments if isinstance(arguments, str) else content
+
     def as_seen(self) -> dict[str, Any]:
         """The reply as templates and postprocess see it in `judge_resps`."""
         if self.failure is not None:

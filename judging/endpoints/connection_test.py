@@ -19,6 +19,7 @@ from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe, probe
 from judging.core.judges.refused_parameters import SYSTEM_ROLE, TOGETHER
 from judging.core.judges.settings import JudgeSettings, Timeouts
+from judging.core.judges.structured import JSON_OBJECT, JSON_SCHEMA, NONE, TOOL
 from judging.core.metric_definition import JudgeModel
 from judging.endpoints.manual_calls import Emit, ManualCall
 from judging.endpoints.models import Endpoint
@@ -162,8 +163,20 @@ def _facts(probe: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         (_("Streaming"), yes if probe["streams"] else no),
         (_("Reasoning output"), yes if probe["reasoning"] else _("not in this short reply")),
         (_("Token usage"), yes if probe["usage"] else no),
+        (_("Structured output"), structured_name(probe.get("structured", ""))),
     ]
     return tuple((name, value) for name, value in facts if value)
+
+
+def structured_name(mode: str) -> str:
+    """The form of structured output that a server honours; '' if unknown."""
+    names = {
+        JSON_SCHEMA: _("JSON by a schema"),
+        JSON_OBJECT: _("JSON objects"),
+        TOOL: _("as a tool call"),
+        NONE: _("not supported"),
+    }
+    return names.get(mode, "")
 
 
 def _model_hint(endpoint: Endpoint) -> str:

@@ -20,6 +20,12 @@ class Endpoint(models.Model):
     ca_pem = models.TextField(blank=True, default="")
     params = models.JSONField(default=dict, help_text="generation parameters, sent with every request")
     rejected_params = models.JSONField(default=list, help_text="parameters that the server rejected")
+    structured = models.CharField(
+        max_length=12,
+        blank=True,
+        default="",
+        help_text="the form of structured output that the server honours, none, or '' if not tested",
+    )
     concurrency = models.PositiveIntegerField(default=16)
     requests_per_minute = models.PositiveIntegerField(null=True, help_text="null: unlimited")
     tokens_per_minute = models.PositiveIntegerField(null=True)

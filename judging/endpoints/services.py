@@ -40,7 +40,7 @@ def endpoint_edit(*, before: Endpoint, endpoint: Endpoint) -> None:
     if changed & {"url", "model", "ca_pem", *SECRETS}:
         endpoint.probe, endpoint.probed_at = {}, None
     if changed & {"url", "model"}:
-        endpoint.rejected_params = []
+        endpoint.rejected_params, endpoint.structured = [], ""
     _save(endpoint)
     if changed:
         record(Action.ENDPOINT_CHANGED, project=endpoint.project, thing=endpoint, changed=sorted(changed))
@@ -62,7 +62,8 @@ def endpoint_remember_test(*, endpoint: Endpoint, probe: Probe) -> None:
     endpoint.probe, endpoint.probed_at = asdict(probe), timezone.now()
     if probe.ok:
         endpoint.rejected_params, endpoint.draft = list(probe.refuses), False
-    endpoint.save(update_fields=["probe", "probed_at", "rejected_params", "draft"])
+        endpoint.structured = probe.structured
+    endpoint.save(update_fields=["probe", "probed_at", "rejected_params", "draft", "structured"])
 
 
 def endpoint_publish(*, endpoint: Endpoint) -> None:

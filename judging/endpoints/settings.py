@@ -66,6 +66,7 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
         proxy=decrypt(row.proxy_encrypted),
         ca_pem=row.ca_pem,
         refuses=frozenset(row.rejected_params),
+        structured=row.structured if (row.url, row.model) == (judge.url, judge.model) else "",
         timeouts=Timeouts(
             connect=row.connect_seconds,
             first_byte=row.first_byte_seconds,

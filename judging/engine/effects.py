@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from judging.core.asking_again import ASKED_AGAIN, correction, further_request, prompt_of, with_further_call
 from judging.core.injection_check import holds_verdict
 from judging.core.judges.client import AskResult
 from judging.core.judges.settings import Request, build_request
 from judging.core.metric_definition import MetricDefinition
-from judging.core.pipeline import result_by_rules
+from judging.core.pipeline import read_call, result_by_rules
 from judging.core.prompts import names_of, postprocess_arguments, render, render_item
 from judging.core.replies import Parsed, Parser, make_parser
 from judging.core.results import (
@@ -27,6 +28,7 @@ from judging.core.results import (
     Ruled,
     ScriptResult,
 )
+from judging.core.rules.ask import read_call as read_line
 from judging.core.rules.check import read_program
 from judging.core.rules.evaluate import Ask as AskLines
 from judging.core.rules.evaluate import evaluate, judge_by_rules, ruled
@@ -41,6 +43,7 @@ from judging.core.scripts import (
     run_postprocess,
     run_preprocess,
 )
+from judging.core.structured_output import structure_for
 from judging.core.values import Outcome
 from judging.endpoints.gate import RunInThread
 from judging.endpoints.gate_pool import ModelConnection
@@ -81,6 +84,13 @@ class MetricEffects:
         self.preprocess = Batcher(in_sandbox, self._preprocess)
         self.postprocess = Batcher(in_sandbox, self._postprocess)
         self._parsers = [make_parser(judge.parse, metric.reading_of(judge)) for judge in metric.judges]
+        self._readings = [
+            metric.reading_of(judge) if isinstance(judge.parse, str) else None for judge in metric.judges
+        ]
+        self._structures = [
+            structure_for(metric, judge, model.settings.structured)
+            for judge, model in zip(metric.judges, models, strict=False)  # no models: nothing is asked
+        ]
         self._searches = [Batcher(in_sandbox, partial(self._search, parser)) for parser in self._parsers]
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
         self._shown_fields = ("content", "reasoning_content") if reasoning else ("content",)
@@ -123,22 +133,59 @@ class MetricEffects:
         return [call for call in calls if isinstance(call, JudgeCall)]
 
     async def _call(self, question: Question, waiting: Waiting) -> JudgeCall:
+        """Ask the judge model, and up to `ask_again` times once more if its reply can't be read."""
+        request = self._request(question)
+        call = await self._first_call(question, request, waiting)
+        for _ in range(self.metric.ask_again):
+            reason, detail = await self._unread(call)
+            if reason not in ASKED_AGAIN:
+                break
+            sentence = correction(question.prompt, reason, detail, self._readings[question.judge])
+            further = await self._send(question, further_request(call.request, call.text, sentence), waiting)
+            call = with_further_call(call, further, reason)
+            if further.failure is not None:
+                break
+        return call
+
+    def _request(self, question: Question) -> Request:
+        model, structure = self.models[question.judge], self._structures[question.judge]
+        if structure is None:
+            return build_request(model.settings, question.prompt)
+        return build_request(model.settings, structure.described(question.prompt), structure.parameters)
+
+    async def _unread(self, call: JudgeCall) -> tuple[str, str]:
+        """Why a reply can't be read, and what stood there; ("", "") if it can, or if there is none."""
+        if call.failure is not None:
+            return "", ""
+        if self.metric.rules:
+            result = read_line(call)
+            return (result.code, "") if isinstance(result, Reason) else ("", "")
+        parsed = await read_call(call, self)
+        return parsed.reason, parsed.detail
+
+    async def _first_call(self, question: Question, request: Request, waiting: Waiting) -> JudgeCall:
         """Ask the judge model, or reuse a cached reply to the same request."""
-        assert self.caller is not None
         model = self.models[question.judge]
-        request = build_request(model.settings, question.prompt)
         digest = self.cache.digest(model.settings.url, request, question.repeat) if self.cache else ""
         cached = await self.cache.find(digest, question) if self.cache and digest else None
         if cached is not None:
             return cached
         call: JudgeCall | None = None
         try:
-            ask_result = await self.caller.call(model, request, waiting)
-            call = as_judge_call(question, request, ask_result, model, digest)
+            call = await self._send(question, request, waiting, digest)
         finally:
             if self.cache and digest:
                 self.cache.store(digest, call)
         return call
+
+    async def _send(
+        self, question: Question, request: Request, waiting: Waiting, digest: str = ""
+    ) -> JudgeCall:
+        assert self.caller is not None
+        model = self.models[question.judge]
+        return as_judge_call(
+            question, request, await self.caller.call(model, request, waiting), model, digest
+        )
 
     async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         assert self.rules is not None
@@ -225,7 +272,7 @@ def _replayed(calls: Sequence[JudgeCall]) -> AskLines:
     differ if the program has changed."""
     by_prompt: dict[str, list[JudgeCall]] = {}
     for call in calls:
-        by_prompt.setdefault(_prompt_of(call.request), []).append(call)
+        by_prompt.setdefault(prompt_of(call.request), []).append(call)
 
     async def ask(questions: Sequence[Question]) -> list[JudgeCall | None]:
         return [
@@ -234,11 +281,6 @@ def _replayed(calls: Sequence[JudgeCall]) -> AskLines:
         ]
 
     return ask
-
-
-def _prompt_of(request: dict[str, Any]) -> str:
-    messages = request.get("messages") or [{}]
-    return str(messages[-1].get("content", ""))
 
 
 def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:

@@ -214,6 +214,7 @@ class RunWorker:
                 await self.in_database(stop_at_endpoint, run.pk, run.gate.error)
                 run.abandon_unsent()
             if run.is_over:
+                await self._remember_refusals(run)
                 del self.runs[run.pk]
         waiting_for_chunks = list(self.runs.values())
         while waiting_for_chunks and not self.buffer.full and not self._must_end():
@@ -236,15 +237,18 @@ class RunWorker:
         runs = list(self.runs.values())
         flushed = await self.buffer.flush([run.ledger for run in runs])
         for run in runs:
-            for endpoint, refuses in run.caller.take_learnt():
-                with contextlib.suppress(DatabaseError):  # the next run will detect it again
-                    await self.in_database(remember_refusals, endpoint, refuses)
+            await self._remember_refusals(run)
             if run.generator:
                 run.generator.stored(attempt for attempt in flushed.answers if attempt.run == run.pk)
         if flushed.reopened:
             for run in runs:
                 run.exhausted = False
             await self._pick_up_runs()
+
+    async def _remember_refusals(self, run: ActiveRun) -> None:
+        for endpoint, refuses in run.caller.take_learnt():
+            with contextlib.suppress(DatabaseError):  # the next run will detect it again
+                await self.in_database(remember_refusals, endpoint, refuses)
 
     async def _finish(self) -> None:
         """Stop sending requests, wait briefly for replies in progress, and store them."""

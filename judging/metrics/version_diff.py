@@ -19,6 +19,8 @@ FIELD_NAMES: dict[str, Promise | str] = {
     "sandbox": gettext_lazy("Scripts run"),
     "jury": gettext_lazy("Combine multiple judgements by"),
     "quorum": gettext_lazy("Minimum valid votes"),
+    "ask_again": gettext_lazy("If a reply can't be read"),
+    "structured": gettext_lazy("Structured output"),
     "endpoint": gettext_lazy("Endpoint"),
     "url": gettext_lazy("Address"),
     "model": gettext_lazy("Model"),

@@ -17,6 +17,7 @@ from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 from judging.core.candidates import CandidateModel
+from judging.core.judges.structured import PARAMETERS
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.engine.budget import MILLION
@@ -67,6 +68,7 @@ class SeenJudge:
     endpoint: str
     url: str
     model: str
+    without_structure: bool = False  # its server refused structured output
 
     @property
     def params_json(self) -> str:
@@ -144,7 +146,8 @@ def _with_endpoints(metrics: Sequence[tuple[MetricVersion | None, MetricDefiniti
 def _seen(judge: JudgeModel, endpoints: dict[int, Endpoint]) -> SeenJudge:
     endpoint = endpoints.get(judge.endpoint or 0)
     name, url, model = (endpoint.name, endpoint.url, endpoint.model) if endpoint else ("", "", "")
-    return SeenJudge(judge, name, judge.url or url, judge.model or model)
+    refused = bool(endpoint and PARAMETERS & set(endpoint.rejected_params))
+    return SeenJudge(judge, name, judge.url or url, judge.model or model, refused)
 
 
 @dataclass(frozen=True, slots=True)

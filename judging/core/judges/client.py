@@ -21,6 +21,7 @@ from judging.core.judges.outside_text import shown_message
 from judging.core.judges.reply import CONTENT_FILTER, Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
+from judging.core.judges.structured import PARAMETERS
 
 if TYPE_CHECKING:
     import httpx
@@ -31,6 +32,7 @@ SECONDS_AFTER_DONE = 1.0
 
 # Dropped in this order if a server rejects a request without naming the parameter: the least common first.
 _SUSPECTS: tuple[frozenset[str], ...] = (
+    PARAMETERS,
     frozenset({"separate_reasoning"}),
     frozenset({"stream_options"}),
     frozenset({"separate_reasoning", "stream_options"}),

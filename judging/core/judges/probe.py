@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from judging.core.judges import structured
 from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError, Unusable
 from judging.core.judges.http_clients import body_of, network_errors, open_client, request_headers
@@ -21,6 +22,8 @@ QUESTION = "Reply with the single word OK."
 MAX_MODELS = 200
 MAX_LIST_BYTES = 2**20
 LIST_SECONDS = 5.0
+STRUCTURE_SECONDS = 10.0  # for all calls that try structured output
+QUICK_SECONDS = 10.0  # slower servers are not asked further questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class Probe:
     `ok`: the endpoint answers, at least without the parameters in `refuses`; otherwise `code` and `detail` say why not.
     `waited` is how long the test waited for its turn, `seconds` how long the reply took. `list_broken`: what the
     server sent as its list of models could not be received. `failed_calls`: calls without a usable reply, retries
-    included.
+    included. `structured`: the form of structured output that the server honours (structured.py), '' if that could not
+    be found out.
     """
 
     ok: bool = False
@@ -46,6 +50,7 @@ class Probe:
     list_broken: bool = False
     waited: float = 0.0
     failed_calls: int = 0
+    structured: str = ""
 
 
 async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
@@ -65,7 +70,32 @@ async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
         )
         answered = result.error is None or result.error.status is not None
         models = await _models(client, fresh) if answered else ()
-    return _result(result, models)
+        probed = _result(result, models)
+        if not probed.ok or probed.seconds > QUICK_SECONDS:
+            return probed
+        accepting = replace(fresh, refuses=result.refuses)
+        return replace(probed, structured=await _honoured_structure(client, accepting, guard))
+
+
+async def _honoured_structure(client: httpx.AsyncClient, settings: JudgeSettings, guard: Guard) -> str:
+    """The first form of structured output that the server honours, by its replies; '' if one of them is unknown."""
+    once = RetryPolicy(tries=1, suspect_parameters=False)
+    plain = build_request(settings, structured.QUESTION)
+    try:
+        async with asyncio.timeout(STRUCTURE_SECONDS):
+            for mode in structured.MODES:
+                result = await ask_with_retries(
+                    client, settings, structured.with_proof(plain, mode), policy=once, guard=guard
+                )
+                if result.refuses & structured.PARAMETERS:
+                    continue
+                if result.error is not None and not (result.error.status in (400, 422) or result.error.reply):
+                    return ""
+                if result.reply is not None and structured.honours(result.reply, mode):
+                    return mode
+    except TimeoutError:
+        return ""
+    return structured.NONE
 
 
 def _result(result: AskResult, models: tuple[str, ...] | None) -> Probe:

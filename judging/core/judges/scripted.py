@@ -47,6 +47,7 @@ class Answer:
     raw: bytes | None = None
     delay: float = 0.0
     fault: Fault = ""
+    arguments: str | None = None  # sent as a tool call, instead of the content
     tokens: tuple[int, int] = (10, 10)  # input and output tokens, as counted by the server
     model: str = MODEL
 
@@ -247,6 +248,8 @@ def streamed(answer: Answer) -> bytes:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": part} for part in _parts(answer.reasoning)]
     deltas += [{"content": part} for part in _parts(answer.content)]
+    if answer.arguments is not None:
+        deltas.append({"tool_calls": _tool_calls(answer.arguments)})
     choices: list[list[Any]] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     choices.append([{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}])
     events = [_event(answer.model, {"choices": choice}) for choice in choices]
@@ -258,10 +261,17 @@ def streamed(answer: Answer) -> bytes:
 def document(answer: Answer) -> bytes:
     """The answer as one JSON document."""
     message = {"role": "assistant", "content": answer.content, "reasoning_content": answer.reasoning}
+    if answer.arguments is not None:
+        message |= {"content": None, "tool_calls": _tool_calls(answer.arguments)}  # type: ignore[dict-item]
     choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
     return msgspec.json.encode(
         {"object": "chat.completion", "model": answer.model, "choices": [choice], "usage": _usage(answer)}
     )
+
+
+def _tool_calls(arguments: str) -> list[dict[str, Any]]:
+    function = {"name": "give_verdict", "arguments": arguments}
+    return [{"index": 0, "id": "call-1", "type": "function", "function": function}]
 
 
 def _event(model: str, fields: dict[str, Any]) -> bytes:

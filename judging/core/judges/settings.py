@@ -40,7 +40,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """One endpoint, model and its parameters. `refuses`: parameters that the server is known to reject."""
+    """One endpoint, model and its parameters. `refuses`: parameters that the server is known to reject;
+    `structured`: the form of structured output that it honours (structured.py), '' if that was not tested."""
 
     url: str
     model: str
@@ -51,6 +52,7 @@ class JudgeSettings:
     params: Mapping[str, Any] = field(default_factory=dict)
     system_prompt: str | None = None
     refuses: frozenset[str] = frozenset()
+    structured: str = ""
     timeouts: Timeouts = Timeouts()
 
     def secrets(self) -> tuple[str, ...]:
@@ -62,15 +64,19 @@ class JudgeSettings:
         return tuple(secret for secret in values if len(secret) >= SHORTEST_SECRET)
 
 
-def build_request(settings: JudgeSettings, prompt: str) -> Request:
-    """The JSON body for `prompt`, without parameters that the server rejects.
+def build_request(
+    settings: JudgeSettings, prompt: str, structure: Mapping[str, Any] | None = None
+) -> Request:
+    """The JSON body for `prompt`, without parameters that the server rejects. `structure`: parameters that ask for
+    structured output (structured.py), unless the generation parameters have their own.
 
     Generation parameters may turn off `stream` or `separate_reasoning`, but cannot replace the model or the messages.
     """
     messages = [{"role": "user", "content": prompt}]
     if settings.system_prompt:
         messages.insert(0, {"role": "system", "content": settings.system_prompt})
-    return request_of(settings, messages, settings.params)
+    params = {**(structure or {}), **settings.params} if structure else settings.params
+    return request_of(settings, messages, params)
 
 
 def request_of(
@@ -97,6 +103,8 @@ def without(request: Request, refuses: frozenset[str]) -> Request:
             accepted.pop(name, None)
     if "max_tokens" in refuses and "max_tokens" in request and "max_completion_tokens" not in refuses:
         accepted.setdefault("max_completion_tokens", request["max_tokens"])
+    if "tools" in refuses:
+        accepted.pop("tool_choice", None)
     # OpenAI rejects stream_options in a request that does not stream.
     if not accepted.get("stream"):
         accepted.pop("stream_options", None)

@@ -165,4 +165,4 @@ def read_call(call: JudgeCall) -> Scored | Reason:
     if call.failure is not None:
         return Reason(call.failure.code, {"detail": call.failure.detail})
     reply = call.reply or {}
-    return read_reply(reply.get("content") or "", reply.get("finish_reason"))
+    return read_reply(call.text, reply.get("finish_reason"))

@@ -18,6 +18,7 @@ from judging.core.builtin import chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
+from judging.metrics.editor.asking_fields import AskingForm, asking_values
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified
 from judging.metrics.editor.scripts import (
     RecommendedScripts,
@@ -29,7 +30,7 @@ from judging.metrics.editor.scripts import (
 MAX_SCRIPT = 200_000  # characters
 
 
-class MetricForm(forms.Form):
+class MetricForm(AskingForm):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     min_score = forms.FloatField(label=gettext_lazy("Lowest score"), initial=1, min_value=-1e9, max_value=1e9)
     max_score = forms.FloatField(
@@ -161,6 +162,7 @@ class MetricForms:
             preprocess=values["preprocess"],
             postprocess=values["postprocess"],
             judges=tuple(judge.result() for judge in self.judges),
+            **asking_values(values, self.before),
         )
 
 
@@ -231,4 +233,6 @@ def starting_definition(start: str, name: str) -> MetricDefinition:
     if builtin and builtin.gives == CHECKLIST:
         return MetricDefinition(name=name, min_score=0, max_score=1, judges=(judge,), gives=CHECKLIST)
     scale = (1.0, 5.0) if builtin and builtin.gives == COMPARISON else (1.0, 10.0)
-    return MetricDefinition(name=name, min_score=scale[0], max_score=scale[1], judges=(judge,))
+    return MetricDefinition(
+        name=name, min_score=scale[0], max_score=scale[1], judges=(judge,), ask_again=1, structured="auto"
+    )

@@ -12,8 +12,10 @@ from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils import translation
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from datasets.messages import translated
 from evalsite.secrets import Undecryptable
 from evalsite.templatetags.show import duration
 from judging.core.judges.client import AskResult, Guard, RetryPolicy, ask_with_retries
@@ -22,10 +24,12 @@ from judging.core.judges.http_clients import open_client
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.reading.forms import FORMS
 from judging.core.reading.reader import why_unread
 from judging.core.replies import Parsed, Parser, make_parser
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
+from judging.core.structured_output import structure_for
 from judging.endpoints.manual_calls import (
     Emit,
     FailedTry,
@@ -36,6 +40,7 @@ from judging.endpoints.manual_calls import (
 )
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import judge_settings, with_address
+from judging.markdown import marked_as_written
 from judging.messages import reason_sentence
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
@@ -117,6 +122,18 @@ class TryView:
         )
 
     @property
+    def form(self) -> str:
+        """How the reply states its value."""
+        form = self.result.parsed.form if self.result.parsed else ""
+        return translated(FORMS[form].name) if form in FORMS else ""
+
+    @property
+    def marked_reply(self) -> SafeString:
+        """The reply, the words that were read marked."""
+        parsed, reply = self.result.parsed, self.result.reply
+        return marked_as_written(reply.content if reply else "", parsed.marked if parsed else ())
+
+    @property
     def request_json(self) -> str:
         return json.dumps(self.result.request, ensure_ascii=False, indent=2)
 
@@ -145,7 +162,12 @@ def try_prompt(
 
     All calls together take no longer than the endpoint's total time-out. Closing the iterator ends the call.
     """
-    request = build_request(settings, prompt)
+    structure = structure_for(metric, judge, settings.structured)
+    request = (
+        build_request(settings, structure.described(prompt), structure.parameters)
+        if structure
+        else build_request(settings, prompt)
+    )
     if not _tries.acquire(timeout=5):
         yield TryResult(request, code="busy_here")
         return
@@ -196,7 +218,13 @@ def _result(
         return TryResult(outcome.request, outcome, code=outcome.error.code, detail=outcome.error.message)
     parser = make_parser(judge.parse, metric.reading_of(judge))
     (parsed,) = read_replies(parser, [(reply.content, reply.finish_reason)])
-    return TryResult(outcome.request, outcome, parsed, code=why_unread(parsed.reason, reply.finish_reason))
+    return TryResult(
+        outcome.request,
+        outcome,
+        parsed,
+        code=why_unread(parsed.reason, reply.finish_reason),
+        detail=parsed.detail,
+    )
 
 
 def read_replies(parser: Parser, replies: Sequence[tuple[str, str | None]]) -> list[Parsed]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from datasets.core.formats import Format
 from datasets.core.variables import row_data
 from datasets.models import Response, Row, Version
+from judging.core.asking_again import first_messages
 from judging.core.change import SharedItem, Side
 from judging.records.models import Judgement, JudgeReply, Run
 from judging.reports.selectors import clusters_of, metrics_of
@@ -176,6 +177,14 @@ def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) ->
     return items
 
 
+def says_forms(run: Run, metric: int) -> bool:
+    """Whether the run's verdicts say in which form they were read: releases before 0.2 read otherwise and stored no
+    form. True without verdicts."""
+    judged = Judgement.objects.filter(run=run, run_metric=metric, current=True).exclude(verdicts="")
+    first = judged.order_by("position").values_list("verdicts", flat=True).first()
+    return first is None or '"form":' in first
+
+
 class Rereading(Protocol):
     """What differs between the definitions an item was judged by, and the scores of its replies under the later
     ones."""
@@ -270,7 +279,7 @@ def _prompts(items: list[Collected]) -> dict[int, str]:
     for start in range(0, len(ids), _BATCH):
         replies = JudgeReply.objects.filter(judgement__in=ids[start : start + _BATCH])
         for pk, request in replies.order_by("judge", "repeat", "swapped").values_list("judgement", "request"):
-            sent.setdefault(pk, []).append(json.dumps(_loaded(request).get("messages")))
+            sent.setdefault(pk, []).append(json.dumps(first_messages(_loaded(request))))
     return {pk: _digest(messages) for pk, messages in sent.items()}
 
 
