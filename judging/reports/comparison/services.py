@@ -158,6 +158,7 @@ class StoredReplies:
         self.before = before
         self.stored = before.by_workers and after.by_workers
         self.definitions = [_definitions(metric) for metric in metrics]
+        self._reader_changed = self.stored and not items.says_forms(before, metrics[0])
         self._settings: dict[_Pair, frozenset[str]] = {}
         self._scores: dict[_Pair, dict[str, Scores]] = {}
 
@@ -168,7 +169,12 @@ class StoredReplies:
     def read(self, before: Collected, after: Collected) -> Mapping[str, Scores]:
         """Empty if the item's judgements were parsed by different readings."""
         pairs = _pairs(before, after)
-        return self._scores.get(pairs[0], {}) if len(pairs) == 1 else {}
+        scores = self._scores.get(pairs[0], {}) if len(pairs) == 1 else {}
+        if "parser" in scores and "parser" not in self._differing(pairs[0]):  # another release read them
+            by_parser = scores["parser"]
+            if all(by_parser.get(part.judgement, part.score) == part.score for part in before.parts):
+                return {cause: of_cause for cause, of_cause in scores.items() if cause != "parser"}
+        return scores
 
     def prepare(self, first: Items, second: Items, progress: Progress) -> None:
         """Parse all replies before `read` is called; `progress` is called with the completed share."""
@@ -178,7 +184,7 @@ class StoredReplies:
         for key, before in first.items():
             after = second.get(key)
             pairs = _pairs(before, after) if after else []
-            if len(pairs) == 1 and self._differing(pairs[0]):
+            if len(pairs) == 1 and (self._differing(pairs[0]) or self._reader_changed):
                 wanted.setdefault(pairs[0], []).extend(part.judgement for part in before.parts)
         total = sum(len(judgements) * len(self._readings(pair)) for pair, judgements in wanted.items())
         read = itertools.count(1)
@@ -202,7 +208,11 @@ class StoredReplies:
     def _readings(self, pair: _Pair) -> list[tuple[str, MetricDefinition]]:
         before, after = self._of(pair)
         if not before.rules and not after.rules:
-            return readings(before, after)
+            steps = readings(before, after)
+            by_reader = self._reader_changed and not before.postprocess
+            if by_reader and all(cause != "parser" for cause, _definition in steps):
+                steps.insert(0, ("parser", before))
+            return steps
         by_rules = reparsed_definition(before, after) if "scripts" in self._differing(pair) else None
         return [("scripts", by_rules)] if by_rules else []
 

@@ -331,3 +331,26 @@ def test_the_command_prints_the_document_alone(project: Project, capsys: pytest.
     first, second = (run_of(version, metric(), scores) for scores in ([1] * 6, [2] * 6))
     call_command("compare", first.name, str(second.pk), "--json")
     assert json.loads(capsys.readouterr().out) == comparison_document(first, second)
+
+
+def by_an_earlier_reader(run: Run) -> Run:
+    """The run as stored by releases whose verdicts did not say how they were read."""
+    for judgement in run.judgements.all():
+        (verdict,) = json.loads(judgement.verdicts)
+        kept = {name: verdict[name] for name in ("judge", "repeat", "value", "reason", "order", "flip")}
+        judgement.verdicts = json.dumps([kept], separators=(",", ":"))
+        judgement.save(update_fields=["verdicts"])
+    return run
+
+
+def test_replies_that_are_now_read_otherwise_are_the_parsers_change(project: Project) -> None:
+    version = a_version_of(project)
+    read_as_five = judge(a_run(version, metric()), lambda _place: said(5, content="Score: [[8]]"))
+    second = run_of(version, metric(), [8] * ROWS)
+    assert shares(by_an_earlier_reader(read_as_five), second) == {"parser": pytest.approx(3)}
+
+
+def test_an_earlier_reader_that_read_the_same_is_no_cause(project: Project) -> None:
+    version = a_version_of(project)
+    first, second = run_of(version, metric(), [5] * ROWS), run_of(version, metric(), [8] * ROWS)
+    assert shares(by_an_earlier_reader(first), second) == {"noise": pytest.approx(3)}
