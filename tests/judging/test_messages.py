@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
-from judging.core import metrics_file, replies, yaml_tree
+from judging.core import metrics_file, metrics_file_kind, replies, yaml_tree
 from judging.core.judges.errors import ERROR_CODES
 from judging.core.metrics_file import PROBLEMS, MetricsFileError, read_metrics_file
 from judging.core.reading import reasons
@@ -81,7 +81,8 @@ def test_every_problem_of_a_metrics_file_has_a_sentence() -> None:
 @pytest.mark.parametrize("code", sorted(PROBLEMS))
 def test_no_sentence_is_kept_for_a_problem_that_is_not_shown(code: str) -> None:
     sources = "".join(
-        Path(module.__file__ or "").read_text() for module in (metrics_file, yaml_tree, replies)
+        Path(module.__file__ or "").read_text()
+        for module in (metrics_file, metrics_file_kind, yaml_tree, replies)
     )
     assert sources.count(f'"{code}"') > 1 or code.startswith("duplicate_")  # once in the table
 
