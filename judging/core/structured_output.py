@@ -41,7 +41,7 @@ def structure_for(metric: MetricDefinition, judge: JudgeModel, honoured: str) ->
     `auto`: only where it was tested and nothing but our own reader needs the reply. `on`: where it was not tested, the
     first request finds out.
     """
-    if metric.structured == "off" or metric.rules:
+    if metric.structured == "off" or metric.rules or metric.at_once:
         return None
     if metric.structured == "auto" and not _read_by_us_alone(metric, judge):
         return None

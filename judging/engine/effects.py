@@ -136,7 +136,7 @@ class MetricEffects:
         """Ask the judge model, and up to `ask_again` times once more if its reply can't be read."""
         request = self._request(question)
         call = await self._first_call(question, request, waiting)
-        for _ in range(self.metric.ask_again):
+        for _ in range(0 if self.metric.at_once else self.metric.ask_again):
             reason, detail = await self._unread(call)
             if reason not in ASKED_AGAIN:
                 break

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0002_values_become_gives'),
+        ('judging', '0003_checklists'),
     ]
 
     operations = [
