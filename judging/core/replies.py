@@ -13,13 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from datasets.core.kinds import COMPARISON, COMPARISON_CODES, SCORE, TIE
+from datasets.core.kinds import COMPARISON, COMPARISON_CODES, PASS_FAIL, SCORE, TIE
 from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import reference_in
 from judging.core.reading.clean import plain_characters
 from judging.core.reading.gives import Gives
+from judging.core.reading.gives import Value as ReadText
+from judging.core.reading.labels import read_word
+from judging.core.reading.numbers import on_scale
 from judging.core.reading.reader import Reading, read_reply
-from judging.core.reading.reasons import EMPTY, NOTHING_OFFERED, OUT_OF_RANGE
+from judging.core.reading.reasons import EMPTY, NOTHING_OFFERED
 from judging.core.reading.thinking import without_thinking
 from judging.core.values import Value
 
@@ -147,18 +150,15 @@ class Parser:
 
 def make_parser(spec: ParserSpec, gives: Gives) -> Parser:
     """The parser for a judge's `parse` setting; `score` and `comparison` read what `gives` says. Raises ParserError."""
-    min_score, max_score = gives.min_score, gives.max_score
 
     def conclude(match: str | None) -> Parsed:
-        return _matched_number(match, min_score, max_score)
+        return _stated(match, match or "", gives)
 
     if spec in (SCORE, COMPARISON):
         return Parser(lambda content, finish_reason: _parsed(content, gives, finish_reason), conclude)
     if isinstance(spec, Mapping) and set(spec) == {"json_path"}:
         path = _checked_path(spec["json_path"])
-        return Parser(
-            lambda content, _finish_reason: parse_json_path(content, path, min_score, max_score), conclude
-        )
+        return Parser(lambda content, _finish_reason: parse_json_path(content, path, gives), conclude)
     if isinstance(spec, Mapping) and set(spec) == {"regex"}:
         return Parser(
             _only_in_sandbox, conclude, _REGEX_SCRIPT.format(pattern=_checked_pattern(spec["regex"]))
@@ -168,11 +168,8 @@ def make_parser(spec: ParserSpec, gives: Gives) -> Parser:
 
 def _parsed(content: str, gives: Gives, finish_reason: str | None) -> Parsed:
     reading = read_reply(content, gives, finish_reason)
-    value = reading.value
-    if gives.kind == COMPARISON and isinstance(value, str):
-        value = VERDICTS[value]
     return Parsed(
-        value,
+        _as_score(reading.value, gives),
         reading.reason,
         _evidence(content, reading),
         reading.detail,
@@ -186,18 +183,16 @@ def _evidence(content: str, reading: Reading) -> str:
     return content[slice(*reading.evidence)].strip()[:200] if reading.evidence else ""
 
 
-def parse_json_path(content: str, path: tuple[str, ...], min_score: float, max_score: float) -> Parsed:
-    """The number at `path` in a reply that is one JSON document; list indices start at 0."""
+def parse_json_path(content: str, path: tuple[str, ...], gives: Gives) -> Parsed:
+    """The value at `path` in a reply that is one JSON document; list indices start at 0."""
     answer = without_thinking(content).strip()
     if not answer:
         return Parsed(None, EMPTY)
     value = _json_value(answer)
     for step in path:
         value = _member(value, step)
-    number = _number_of(value)
-    if number is None:
-        return Parsed(None, NOTHING_OFFERED)
-    return replace(_on_scale(number, f"{'.'.join(path)}: {value}", min_score, max_score), form="json")
+    parsed = _stated(value, f"{'.'.join(path)}: {value}", gives)
+    return Parsed(None, NOTHING_OFFERED) if parsed.reason == NOTHING_OFFERED else replace(parsed, form="json")
 
 
 def _member(value: Any, step: str) -> Any:
@@ -208,11 +203,23 @@ def _member(value: Any, step: str) -> Any:
     return None
 
 
-def _matched_number(match: str | None, min_score: float, max_score: float) -> Parsed:
-    number = _number_of(match)
-    if number is None:
-        return Parsed(None, NOTHING_OFFERED, (match or "")[:200])
-    return _on_scale(number, match or "", min_score, max_score)
+def _stated(value: Any, evidence: str, gives: Gives) -> Parsed:
+    """The verdict that a matched text or a JSON value states as a whole."""
+    if gives.kind == SCORE:
+        number = _number_of(value)
+        fit = None if number is None else on_scale(number, evidence, gives)
+    elif gives.kind == PASS_FAIL and isinstance(value, bool):
+        fit = ReadText(value)
+    else:
+        fit = read_word(value, gives) if isinstance(value, str) else None
+    if fit is None:
+        return Parsed(None, NOTHING_OFFERED, evidence[:200])
+    return Parsed(_as_score(fit.value, gives), fit.reason, evidence[:200], fit.detail)
+
+
+def _as_score(value: Value | None, gives: Gives) -> Value | None:
+    """A comparison's verdict as its number; any other value unchanged."""
+    return VERDICTS.get(value, value) if gives.kind == COMPARISON and isinstance(value, str) else value
 
 
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
@@ -241,12 +248,6 @@ def _number_of(value: Any) -> int | float | None:
             return None
         return float(text) if "." in text else int(text)
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _on_scale(number: int | float, evidence: str, min_score: float, max_score: float) -> Parsed:
-    if min_score <= number <= max_score:
-        return Parsed(number, evidence=evidence[:200])
-    return Parsed(None, OUT_OF_RANGE, evidence[:200], evidence[:100])
 
 
 def _only_in_sandbox(content: str, finish_reason: str | None) -> Parsed:

@@ -422,3 +422,29 @@ def test_a_parser_that_cannot_be_is_refused(spec: str | dict[str, str], code: st
     with pytest.raises(ParserError) as caught:
         make_parser(spec, Gives(SCORE))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("gives", "match", "value", "reason"),
+    [
+        (Gives("pass_fail"), "PASS", True, ""),
+        (Gives("pass_fail"), "不通过", False, ""),
+        (Gives("category", labels=("good", "bad")), "Good", "good", ""),
+        (Gives("category", labels=("good", "bad")), "fine", None, "unknown_label"),
+        (Gives("comparison"), "A>B", 2, ""),
+        (Gives("score", whole=True), "7.5", None, "not_whole"),
+        (Gives("pass_fail"), "", None, "nothing_offered"),
+    ],
+)
+def test_a_matched_text_is_read_as_the_metric_s_kind(
+    gives: Gives, match: str, value: object, reason: str
+) -> None:
+    parsed = make_parser({"regex": "x(.*)"}, gives).conclude(match)
+    assert (parsed.value, parsed.reason) == (value, reason)
+
+
+def test_a_json_path_may_lead_to_true_or_a_label() -> None:
+    parser = make_parser({"json_path": "a.b"}, Gives("pass_fail"))
+    assert parser.read('{"a": {"b": true}}', None).value is True
+    assert parser.read('{"a": {"b": "fail"}}', None).value is False
+    assert parser.read('{"a": {"b": 1}}', None).value is None
