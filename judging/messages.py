@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from datasets.messages import translated
 from evalsite.templatetags.show import duration
+from evalsite.truncation import truncate
 from judging.core.judges.errors import ERROR_KINDS, Held
 from judging.core.judges.reply_reader import ONLY_REASONING
 from judging.core.lint import LintFinding
@@ -122,7 +123,7 @@ def repair_sentences(repair: PasteRepair) -> list[str]:
 
 
 def _shortened(text: str | None) -> str | None:
-    return text if text is None or len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    return text if text is None else truncate(text, _MOST_SHOWN)
 
 
 # --- results files ---------------------------------------------------------------------------------------------

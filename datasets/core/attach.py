@@ -327,7 +327,12 @@ class _Attaching:
             name, responses = added[0]
             answer = str(msgspec.json.decode(responses)[0].get("content") or "")
             self.report.examples.append(
-                Example(row.line, (questions[-1] if questions else "")[:EXCERPT], name, answer[:EXCERPT])
+                Example(
+                    row.line,
+                    printable(questions[-1] if questions else "", EXCERPT),
+                    name,
+                    printable(answer, EXCERPT),
+                )
             )
 
     def _unmatched(self) -> Iterator[dict[str, Any]]:

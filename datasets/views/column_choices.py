@@ -11,6 +11,7 @@ from datasets.core.imports.chat import text_in
 from datasets.core.imports.columns import Columns, Score
 from datasets.core.imports.tables import SourceTable
 from datasets.messages import becomes_label
+from evalsite.truncation import truncate
 
 SHOWN = 100
 EXAMPLES, EXAMPLE = 2, 60  # example values shown per column, and characters of each
@@ -118,8 +119,7 @@ def as_text(value: Any) -> str:
 
 def excerpt(value: Any) -> str:
     """The first characters of a value."""
-    text = as_text(value)
-    return text[: EXAMPLE - 1] + "…" if len(text) > EXAMPLE else text
+    return truncate(as_text(value), EXAMPLE - 1)
 
 
 def from_form(sent: Mapping[str, str], table: SourceTable, before: Columns) -> Columns:

@@ -31,6 +31,7 @@ from datasets.views import column_choices, encoding_choice
 from evalsite import access
 from evalsite.access import May
 from evalsite.templatetags.show import number
+from evalsite.truncation import truncate
 from evalsite.web.headers import part_wanted
 
 ROWS, PLACES, KEYS, CELLS = 5, 3, 100, 8
@@ -294,8 +295,8 @@ def _score(verdict: dict[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     counts = isinstance(value, int | float) and not isinstance(value, bool)
-    return number(value) if counts else column_choices.as_text(value)[:EXCERPT]
+    return number(value) if counts else truncate(column_choices.as_text(value), EXCERPT)
 
 
 def _excerpt(value: Any) -> str:
-    return "" if value is None else column_choices.as_text(value)[:EXCERPT]
+    return "" if value is None else truncate(column_choices.as_text(value), EXCERPT)

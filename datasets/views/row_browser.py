@@ -22,6 +22,7 @@ from datasets.core.variables import row_data
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import drawn_line, format_of
 from datasets.versions import row_findings, search
+from evalsite.truncation import truncate
 
 ROWS_PER_PAGE = 50
 EXCERPT = 300
@@ -235,7 +236,7 @@ def _light(rows: QuerySet[Row]) -> QuerySet[Any, Any]:
     """Rows with their text, truncated for very long ones."""
     text = Case(
         When(length__lte=WHOLE, then=F("raw")),
-        default=Substr("raw", Value(1), Value(EXCERPT)),
+        default=Substr("raw", Value(1), Value(EXCERPT + 1)),
         output_field=CharField(),
     )
     return rows.annotate(length=Length("raw")).values("pk", "line", "valid", "length", text=text)
@@ -252,7 +253,7 @@ def _lines(version: Version, lines: list[int], wanted: str) -> list[RowLine]:
             line=row["line"],
             valid=row["valid"],
             question=_question(version, row),
-            beginning=row["text"][:EXCERPT],
+            beginning=truncate(row["text"], EXCERPT),
             answers=answers.get(row["pk"], 0),
             hit=hits.get(row["line"]),
             findings=sorted(
@@ -267,7 +268,7 @@ def _lines(version: Version, lines: list[int], wanted: str) -> list[RowLine]:
 def _question(version: Version, row: dict[str, Any]) -> str:
     if not row["valid"] or row["length"] > WHOLE:
         return ""
-    return str(row_data(row["text"], format_of(version))["question"] or "")[:EXCERPT]
+    return truncate(str(row_data(row["text"], format_of(version))["question"] or ""), EXCERPT)
 
 
 def random_line(version: Version, chosen: BrowserFilter) -> int | None:

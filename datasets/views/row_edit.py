@@ -26,6 +26,7 @@ from datasets.views.findings_view import finding_view
 from evalsite import access
 from evalsite.access import May
 from evalsite.text_diff import Passage, excerpts, pieces
+from evalsite.truncation import truncate
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 
@@ -206,11 +207,10 @@ def _check_context(row: FileRow, text: str) -> dict[str, Any]:
 def _difference(before: str, after: str) -> list[Passage]:
     if before == after:
         return []
-    return [Passage(piece.kind, _cut(piece.text)) for piece in excerpts(pieces(before, after), AROUND)]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_PIECE else text[:LONGEST_PIECE] + " …"
+    return [
+        Passage(piece.kind, truncate(piece.text, LONGEST_PIECE))
+        for piece in excerpts(pieces(before, after), AROUND)
+    ]
 
 
 def _earlier(row: FileRow) -> list[RowEdit]:

@@ -25,6 +25,7 @@ from datasets.versions import invalid_rows, row_edits, row_findings, search
 from datasets.views import number_asked, row_browser
 from datasets.views.findings_view import finding_views
 from datasets.views.row_browser import BrowserFilter
+from evalsite.truncation import truncate
 from evalsite.web.headers import download_headers, part_wanted
 
 LONGEST_TEXT = 100_000  # characters of a text shown on a page; the complete row can be downloaded
@@ -190,7 +191,7 @@ def _text(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
+    return truncate(text, LONGEST_TEXT)
 
 
 @login_required

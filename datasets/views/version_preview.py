@@ -16,6 +16,7 @@ from datasets.messages import TYPES
 from datasets.models import Response, Row, Version
 from datasets.views import row_browser
 from datasets.views.row_browser import EXCERPT, WHOLE, BrowserFilter, RowLine
+from evalsite.truncation import truncate
 
 ROWS, MODELS = 3, 4
 LOOKED_AT, EXAMPLES, EXAMPLE = 50, 3, 60  # rows read for examples, examples per field, characters per example
@@ -46,7 +47,7 @@ def _first(line: RowLine, row: Row | None, answers: dict[int, list[tuple[str, st
         return FirstRow(line, "", [], 0)
     first_answers = answers.get(row.pk, [])
     reference = reference_in(selectors.row_values(row))
-    text = "" if reference is None else _as_text(reference)[:EXCERPT]
+    text = "" if reference is None else truncate(_as_text(reference), EXCERPT)
     return FirstRow(line, text, first_answers[:MODELS], max(len(first_answers) - MODELS, 0))
 
 
@@ -55,7 +56,9 @@ def _answers(rows: list[Row]) -> dict[int, list[tuple[str, str]]]:
     first = Response.uploaded.filter(row__in=rows, number=1).order_by("candidate__name")
     first_answers: dict[int, list[tuple[str, str]]] = {}
     for row, name, raw in first.values_list("row_id", "candidate__name", "raw"):
-        first_answers.setdefault(row, []).append((name, str(response_data(raw)["content"])[:EXCERPT]))
+        first_answers.setdefault(row, []).append(
+            (name, truncate(str(response_data(raw)["content"]), EXCERPT))
+        )
     return first_answers
 
 
@@ -89,8 +92,7 @@ def fields_seen(version: Version) -> list[FieldSeen]:
 
 
 def _example(value: Any) -> str:
-    text = _as_text(value)
-    return text if len(text) <= EXAMPLE else text[:EXAMPLE] + "…"
+    return truncate(_as_text(value), EXAMPLE)
 
 
 def _as_text(value: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets.models import Response
+from evalsite.truncation import truncate
 from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.values import Value, scale_level, value_texts
@@ -193,8 +194,7 @@ def _comments(run: Run, metric: ScaledMetric, answer_ids: Sides) -> dict[Sides, 
 
 
 def _beginning(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= REASON else f"{text[:REASON].rstrip()}…"
+    return truncate(text.strip(), REASON)
 
 
 def choices(paired: Paired, values: Sequence[Value], chosen: str) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from datasets.core.variables import row_data
 from datasets.models import Row
 from datasets.selectors import numbers_of_candidates
 from datasets.versions.references import NAME as REFERENCE_NAME
+from evalsite.truncation import truncate
 from judging.core.metric_definition import MetricDefinition
 from judging.core.reading.forms import FORMS
 from judging.core.results import INJECTED_VERDICT, TRUNCATED
@@ -172,7 +173,7 @@ def questions_of(run: Run, lines: list[int]) -> dict[int, str]:
     """{line: beginning of the row's last question}."""
     rows = Row.objects.filter(version=run.version_id, line__in=lines).values_list("line", "raw")
     form = cast(Format, run.version.format)
-    return {line: (row_data(raw, form)["question"] or "")[:QUESTION] for line, raw in rows}
+    return {line: truncate(row_data(raw, form)["question"] or "", QUESTION) for line, raw in rows}
 
 
 class FieldUnknown(Exception):

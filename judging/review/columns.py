@@ -39,19 +39,26 @@ NAMES = {
 """The columns after the row number, which is always shown."""
 
 _ON_DEMAND = ("spread", "differs", "changed")
+REPEATING = ("candidate", "metric", "state")
+"""Columns that hold one value while the filter of the same name is set."""
 NUMBERS = (ROW, "score", "spread", "differs", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """A column that can be shown. `query`: the link of its header, '' if it can't be sorted; `now`: the current sort
-    direction."""
+    """A column that can be shown. `chosen`: by the user; `repeats`: a filter already says what it would show. `query`:
+    the link of its header, '' if it can't be sorted; `now`: the current sort direction."""
 
     name: str
     label: str
-    shown: bool
+    chosen: bool
+    repeats: bool
     query: str
     now: str
+
+    @property
+    def shown(self) -> bool:
+        return self.chosen and not self.repeats
 
     @property
     def number(self) -> bool:
@@ -65,14 +72,14 @@ class ColumnsForm(forms.Form):
 def columns_of(
     run: Run, user: User, filters: Filters, *, several_metrics: bool, hidden: Collection[str] = ()
 ) -> list[ListColumn]:
-    """The available columns; those that the user has chosen, and the sort column, are marked as shown. `hidden`:
+    """The available columns; those that the user has chosen, and the sort column, are marked as chosen. `hidden`:
     names of columns that the user must not see."""
     chosen = ListColumns.objects.filter(user=user).values_list("names", flat=True).first()
     if chosen is None:
         chosen = [name for name in NAMES if name not in _ON_DEMAND]
-    shown = {*chosen, filters.sorted_by}
+    chosen = {*chosen, filters.sorted_by}
     names = [name for name in _available_in(run, several_metrics) if name not in hidden]
-    return [_column(ROW, True, filters), *(_column(name, name in shown, filters) for name in names)]
+    return [_column(ROW, True, filters), *(_column(name, name in chosen, filters) for name in names)]
 
 
 def _available_in(run: Run, several_metrics: bool) -> list[str]:
@@ -81,13 +88,14 @@ def _available_in(run: Run, several_metrics: bool) -> list[str]:
     return [name for name in NAMES if offered.get(name, True)]
 
 
-def _column(name: str, shown: bool, filters: Filters) -> ListColumn:
+def _column(name: str, chosen: bool, filters: Filters) -> ListColumn:
     """A click on its header sorts ascending, then descending."""
+    repeats = name in REPEATING and bool(getattr(filters, name))
     if name not in ORDERS:
-        return ListColumn(name, str(NAMES[name]), shown, "", "")
+        return ListColumn(name, str(NAMES[name]), chosen, repeats, "", "")
     now = {name: "ascending", f"-{name}": "descending"}.get(filters.sort, "")
     turned = replace(filters, sort=f"-{name}" if now == "ascending" else name)
-    return ListColumn(name, str(ORDERS[name].label), shown, turned.query() or "?", now)
+    return ListColumn(name, str(ORDERS[name].label), chosen, repeats, turned.query() or "?", now)
 
 
 @login_required

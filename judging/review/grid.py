@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from datasets.models import Response, Row
+from evalsite.truncation import truncate
 from judging.core.metric_definition import MetricDefinition
 from judging.core.values import value_of, value_texts
 from judging.filters.conditions import by_response
@@ -53,18 +54,19 @@ class Pill:
         source = self.judgement.source
         return f"{source.name} · {self.metric}" if source else self.metric
 
-    def html(self, base: str, query: str, marks: Iterable[Mark], *, named: bool) -> SafeString:
-        """A link to its page, below `base`; grid.js opens it in the panel. `named`: with the metric's name."""
+    def html(self, base: str, query: str, marks: Iterable[Mark]) -> SafeString:
+        """A link to its page, below `base`; grid.js opens it in the panel. Its name is for hovering and screen
+        readers: the table's head names the metrics."""
         judgement = self.judgement
         level = format_html(' data-level="{}"', self.level) if self.level else ""
         other = "" if self.meant else mark_safe(" data-other")
         value = format_html("<strong>{}</strong>", self.shown)
         value = value if self.shown else format_html("<span>{}</span>", judgement.get_state_display())
-        name = format_html(' <span class="pill-name">{}</span>', self.name) if named else ""
         address = f"{base}{judgement.pk}/{query}"
         return format_html(
-            '<a class="pill" href="{}" data-pk="{}"{}{} title="{}">{}{}{}</a>',
-            *(address, judgement.pk, level, other, self.name, value, name, self._signs(marks)),
+            '<a class="pill" href="{}" data-pk="{}"{}{} title="{}">'
+            '{} <span class="visually-hidden">{}</span>{}</a>',
+            *(address, judgement.pk, level, other, self.name, value, self.name, self._signs(marks)),
         )
 
     def _signs(self, marks: Iterable[Mark]) -> SafeString:
@@ -173,7 +175,7 @@ def _rows(run: Run, rows: list[int], candidates: dict[int, str], meant: set[int]
     return [
         GridRow(
             rows_by_id[row].line,
-            (data_of(rows_by_id[row].raw, run.version.format)["question"] or "")[:EXCERPT],
+            truncate(data_of(rows_by_id[row].raw, run.version.format)["question"] or "", EXCERPT),
             list(candidates.values()),
             [answers.get((row, candidate), []) for candidate in candidates],
         )

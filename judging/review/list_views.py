@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,11 +31,12 @@ from judging.records.access import get_judgement, get_run
 from judging.records.definitions import definition_now
 from judging.records.models import JudgementState, Run
 from judging.review import selectors
-from judging.review.columns import columns_of
+from judging.review.columns import ListColumn, columns_of
 from judging.review.grid import GridPage, grid_page, pill_of
 from judging.review.saved_views import views_for
 from judging.runs.selectors import worker_missing
-from judging.teamwork.marks import current_marks
+from judging.teamwork.marks import current_marks, marks_by_judgement
+from judging.teamwork.models import Mark
 from judging.transfer.export.files import ENDINGS, FORMS
 
 
@@ -77,7 +78,6 @@ def _filtered_page(
         "former_order": form.former_order,
         "states": _states(filters, counts, limits),
         **_count(filters, counts, limits),
-        "several_metrics": len(form.metrics) > 1,
         "worker_missing": worker_missing(run),
     }
     return render(request, template, context | part(request, form, limits))
@@ -89,6 +89,8 @@ def _list_part(request: HttpRequest, form: FilterForm, limits: Limits) -> dict[s
     columns = columns_of(run, signed_in(request), filters, several_metrics=several, hidden=form.hidden)
     after, before = (place_from(request.GET.get(name, "")) for name in ("after", "before"))
     page = selectors.page(run, filters, after=after, before=before, limits=limits)
+    marked = marks_by_judgement([line.judgement for line in page.lines])
+    columns = [_with_more(column, page.lines, marked) for column in columns]
     shown = {column.name: column.label for column in columns if column.shown}
     answers = [line.judgement.response_id for line in page.lines]
     return {
@@ -98,15 +100,26 @@ def _list_part(request: HttpRequest, form: FilterForm, limits: Limits) -> dict[s
         "search_on": "" if page.stopped is None else "previous" if page.back else "next",
         "searched": searched_text(run, filters, page),
         "columns": columns,
+        "marked": marked,
         "shown": shown,
         "differs": differences(run, among=answers) if "differs" in shown else {},
     }
+
+
+def _with_more(
+    column: ListColumn, lines: Sequence[selectors.JudgementLine], marked: Mapping[int, list[Mark]]
+) -> ListColumn:
+    """The column of states is shown despite a filter by state where it says more than the state."""
+    if column.name != "state" or not column.repeats:
+        return column
+    return replace(column, repeats=not any(line.noted or marked[line.judgement.pk] for line in lines))
 
 
 def _grid_part(request: HttpRequest, form: FilterForm, limits: Limits) -> dict[str, Any]:
     page = grid_page(form.run, form.filters, place_from(request.GET.get("after", "")), limits=limits)
     return {
         "page": page,
+        "metrics": form.metrics,
         "next_url": form.filters.query(after=page.next) if page.next else "",
         "paged": "after" in request.GET,
         "search_on": "" if page.stopped is None else "next",
@@ -119,12 +132,11 @@ def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpRes
     """One judgement's pill in the grid, after a change in the panel."""
     judgement = get_judgement(request, slug, pk, judgement_pk)
     filters = form_in(request, judgement.run).filters
-    named = judgement.run.imported or judgement.run.metrics.count() > 1
     base = reverse("runs:judgements", args=(slug, pk))
     shown = pill_of(
         judgement, definition_now(judgement.run_metric), stored_value_text(judgement.value_in_force)
     )
-    return HttpResponse(shown.html(base, filters.query(), current_marks(judgement), named=named))
+    return HttpResponse(shown.html(base, filters.query(), current_marks(judgement)))
 
 
 @login_required

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 from django.db.models import QuerySet
 
+from evalsite.truncation import truncate
 from judging.core.values import Value, value_of, value_texts
 from judging.filters.conditions import BY_METRICS, BY_SOURCES
 from judging.filters.filter_form import FLAGS
@@ -55,6 +56,11 @@ class JudgementLine:
     @property
     def flags(self) -> list[str]:
         return flag_names(self.judgement)
+
+    @property
+    def noted(self) -> bool:
+        """Whether there is more to say than its state."""
+        return bool(self.judgement.overridden or self.judgement.reason or self.judgement.flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +138,8 @@ def _line(run: Run, judgement: Judgement, in_force: str, own: str) -> JudgementL
         judgement,
         in_force,
         (own or judgement.get_state_display()) if judgement.overridden else "",
-        question[:_SHOWN],
-        answer[:_SHOWN],
+        truncate(question, _SHOWN),
+        truncate(answer, _SHOWN),
     )
 
 

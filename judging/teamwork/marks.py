@@ -86,6 +86,15 @@ def marks_of(judgements: Iterable[Judgement]) -> MarkQuerySet:
     return marks.select_related("action__by", "user").order_by("kind", "name")
 
 
+def marks_by_judgement(judgements: Iterable[Judgement]) -> dict[int, list[Mark]]:
+    """{judgement id: its current marks}, in one query."""
+    rows = list(judgements)
+    by_answer: dict[tuple[int, int], list[Mark]] = {}
+    for mark in marks_of(rows):
+        by_answer.setdefault((mark.run_metric_id, mark.response_id), []).append(mark)
+    return {row.pk: by_answer.get((row.run_metric_id, row.response_id), []) for row in rows}
+
+
 @dataclass(frozen=True, slots=True)
 class MarkCounts:
     """`counts`: [(tag, assignee's username, count)] of marks of one kind. `marked`: the number of answer and metric

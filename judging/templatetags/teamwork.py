@@ -12,10 +12,9 @@ from django.utils.safestring import SafeString
 from judging.messages import reason_sentence
 from judging.records.models import Judgement
 from judging.review.grid import GridPage, Pill
-from judging.review.selectors import Page
 from judging.review.teamwork.inbox import unread_notices
 from judging.review.teamwork.views import teamwork_of
-from judging.teamwork.marks import marks_of
+from judging.teamwork.marks import marks_by_judgement
 from judging.teamwork.models import Mark
 
 register = template.Library()
@@ -38,18 +37,12 @@ def teamwork(context: template.Context) -> dict[str, Any]:
 @register.simple_tag
 def marks_on(judgements: Iterable[Judgement]) -> dict[int, list[Mark]]:
     """{judgement id: marks} for the judgements of a list, in one query."""
-    rows = list(judgements)
-    by_answer: dict[tuple[int, int], list[Mark]] = {}
-    for mark in marks_of(rows):
-        by_answer.setdefault((mark.run_metric_id, mark.response_id), []).append(mark)
-    return {row.pk: by_answer.get((row.run_metric_id, row.response_id), []) for row in rows}
+    return marks_by_judgement(judgements)
 
 
 @register.filter
-def judgements_in(page: Page | GridPage) -> list[Judgement]:
-    """All judgements on a page of the list or the grid."""
-    if isinstance(page, Page):
-        return [line.judgement for line in page.lines]
+def judgements_in(page: GridPage) -> list[Judgement]:
+    """All judgements on a page of the grid."""
     cells = (answer for row in page.rows for cell in row.cells for answer in cell)
     return [pill.judgement for answer in cells for pill in answer.pills]
 
@@ -62,8 +55,7 @@ def of_key(marks: Mapping[int, list[Mark]], key: int) -> list[Mark]:
 @register.simple_tag(takes_context=True)
 def pill_link(context: template.Context, pill: Pill, marked: Mapping[int, list[Mark]]) -> SafeString:
     """Render a pill of the grid with the marks on its judgement."""
-    named = context["several_metrics"] or context["run"].imported
-    return pill.html(context["base"], context["query"], marked[pill.judgement.pk], named=named)
+    return pill.html(context["base"], context["query"], marked[pill.judgement.pk])
 
 
 @register.simple_tag(takes_context=True)

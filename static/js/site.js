@@ -501,3 +501,16 @@ addEventListener("pageshow", () => {
 });
 
 if (draft()?.hasAttribute("data-unsaved")) save();
+
+// Browsers send nothing for a number field with other characters: say so in the page's own words.
+document.addEventListener("submit", (event) => {
+  const field = [...event.target.elements].find((control) => control.validity?.badInput);
+  if (!field) return;
+  event.preventDefault();
+  event.stopPropagation();
+  field.parentElement.querySelector("[data-not-a-number]")?.remove();
+  field.setAttribute("aria-invalid", "true");
+  field.insertAdjacentHTML("afterend", '<ul class="errorlist" role="alert" data-not-a-number><li></li></ul>');
+  field.nextElementSibling.firstChild.textContent = document.body.dataset.notANumber;
+  field.focus();
+}, true);

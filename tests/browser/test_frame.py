@@ -7,11 +7,14 @@ from django.conf import LazySettings
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from tests.conftest import PASSWORD
+from tests.judging.judged import a_judged_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Enter = Callable[..., Page]
+PLACES = """() => [...document.querySelectorAll(".site-header :is(.brand, .find, .site-nav a, .avatar), h1")].map(
+    (part) => Math.round(part.getBoundingClientRect().left)).join(" ")"""
 
 
 def test_signing_in_leads_to_the_page_that_was_asked_for(
@@ -82,3 +85,28 @@ def test_a_form_beyond_the_limit_is_not_sent_and_keeps_its_text(
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.locator("#toasts")).to_contain_text("Forms are limited to 2 kB")
     expect(page.get_by_label("Name")).to_have_value("x" * 3000)
+
+
+def test_the_header_stands_still_from_page_to_page(enter: Enter, adam: User, project: Project) -> None:
+    run = a_judged_run(project, rows=1)
+    places = set()
+    for path in ("", "runs/", "runs/new/", f"runs/{run.pk}/", f"runs/{run.pk}/items/", "people/"):
+        page = enter(adam, f"/p/physics/{path}")
+        page.set_viewport_size({"width": 1920, "height": 800})
+        places.add(page.evaluate(PLACES))
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert len(places) == 1
+
+
+def test_a_number_field_with_letters_is_explained_by_the_page(
+    enter: Enter, alice: User, project: Project
+) -> None:
+    run = a_judged_run(project, rows=1)
+    page = enter(alice, f"/p/physics/datasets/{run.version.dataset_id}/v{run.version.number}/rows/")
+    field = page.get_by_label("Go to line")
+    field.press_sequentially("1e")
+    field.press("Enter")
+    expect(page.locator(".errorlist")).to_have_text("Enter a number.")
+    field.fill("1")
+    field.press("Enter")
+    page.wait_for_url("**/rows/1/")

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from datasets.core.kinds import COMPARISON
 from datasets.models import Response
 from evalsite.rounding import significant
+from evalsite.truncation import truncate
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern, repaired_program
@@ -138,7 +139,7 @@ class ScriptRun:
     def changed(self) -> list[tuple[str, str]]:
         """Added or changed fields: (dotted name, JSON value)."""
         return [
-            (dotted(root, name), json.dumps(value, ensure_ascii=False)[:MAX_SHOWN])
+            (dotted(root, name), truncate(json.dumps(value, ensure_ascii=False), MAX_SHOWN))
             for root, fields in (self.outcome.changed if self.outcome else {}).items()
             for name, value in fields.items()
         ]

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from datasets.messages import translated
 from datasets.models import Version
 from evalsite.accounts.models import Project
+from evalsite.truncation import truncate
 from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired_program
 from judging.core.pipeline import with_changes
@@ -247,7 +248,7 @@ def _line_view(
         )
     else:
         reason = reason_sentence(line.reason)
-    answer = "" if line.reason.code == ANSWER_LACKS else text_of(line.answer)[:_CUT]
+    answer = "" if line.reason.code == ANSWER_LACKS else truncate(text_of(line.answer), _CUT)
     question = index if line.reason.code == TO_BE_ASKED else None
     return LineView(
         number, line.name, line.rule.word, score, reason, answer, judged, lowest, counted, question

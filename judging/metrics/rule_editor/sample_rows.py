@@ -10,6 +10,7 @@ from typing import Any
 from datasets import selectors
 from datasets.core.variables import reference_in, row_and_response
 from datasets.models import Candidate, Response, Version
+from evalsite.truncation import truncate
 from judging.core.results import JudgedItem
 from judging.core.rules.evaluate import RuleEvaluation
 from judging.core.rules.formats import NotInFormat, check_depth, read_fields
@@ -111,7 +112,7 @@ def fields_seen(references: list[Any], form: Format | None = None) -> list[SeenF
 
 def _seen(name: str, values: list[Value]) -> SeenField:
     texts = [text_of(value) for value in values]
-    return SeenField(name, len(values), kind_of(values[0]), texts[0][:_SHOWN], max(map(len, texts)))
+    return SeenField(name, len(values), kind_of(values[0]), truncate(texts[0], _SHOWN), max(map(len, texts)))
 
 
 def kind_of(value: Value) -> str:

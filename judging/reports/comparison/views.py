@@ -21,6 +21,7 @@ from datasets.models import Row
 from evalsite import access
 from evalsite.tasks import workers
 from evalsite.text_diff import sides
+from evalsite.truncation import truncate
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.paging import paged
@@ -219,7 +220,7 @@ def _with_questions(items: Sequence[ComparedItem]) -> list[tuple[ComparedItem, i
         (
             item,
             row.line,
-            (data_of(row.raw, row.version.format)["question"] or "")[:QUESTION_CHARACTERS],
+            truncate(data_of(row.raw, row.version.format)["question"] or "", QUESTION_CHARACTERS),
             ", ".join(cause_name(cause) for cause in item.causes),
         )
         for item, row in ((item, rows[item.row]) for item in items)

@@ -1,4 +1,4 @@
-"""A project's page: its counts are those of the lists."""
+"""The first page and a project's page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import pytest
 
 from datasets.models import Dataset, Version, VersionState
 from datasets.selectors import datasets_page
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Membership, Project, Role, User
 from tests.conftest import ClientOf
+from tests.judging.judged import a_judged_run
 
 pytestmark = pytest.mark.django_db
 
@@ -23,3 +24,14 @@ def test_data_sets_that_no_run_can_use_count_like_in_their_list(
     Dataset.objects.create(project=project, name="without a version")
     counts = client_of(alice).get("/p/physics/").context["counts"]
     assert counts["dataset"] == len(datasets_page(project)[0]) == 2
+
+
+def test_the_runs_of_all_projects_are_one_table(project: Project, alice: User, client_of: ClientOf) -> None:
+    runs = [a_judged_run(project, rows=1)]
+    other = Project.objects.create(slug="chemistry", name="Chemistry")
+    Membership.objects.create(user=alice, project=other, role=Role.ANALYST)
+    runs.append(a_judged_run(other, rows=1))
+    page = client_of(alice).get("/").content.decode()
+    table = page.partition("<table")[2].partition("</table>")[0]
+    assert page.count("<table") == 1
+    assert all(run.name in table and run.project.name in table for run in runs)

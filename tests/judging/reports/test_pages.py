@@ -82,6 +82,16 @@ def test_the_page_shows_one_metric_or_a_table_of_all(client_of: ClientOf, alice:
     assert "Mean by metric" in every
 
 
+def test_the_overview_says_the_result_and_leaves_the_figures_to_the_report(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    report = page(client_of, alice, run)
+    overview = client_of(alice).get(f"/p/physics/runs/{run.pk}/").content.decode()
+    assert 'class="lead"' in overview
+    assert (report.count('class="stats"'), report.count("Leaderboard</h2>")) == (1, 1)
+    assert (overview.count('class="stats"'), overview.count("Leaderboard</h2>")) == (0, 0)
+
+
 @pytest.mark.parametrize("wanted", ["0", "7", "x", "99999999999"])
 def test_a_metric_that_is_not_there_shows_the_first(
     client_of: ClientOf, alice: User, run: Run, wanted: str

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from evalsite.accounts.models import Project, User
 from judging.records.models import Run
 from tests.conftest import ClientOf
-from tests.judging.judged import a_judged_run
+from tests.judging.judged import a_judged_run, said
 from tests.judging.review.pages import address, text
 
 pytestmark = pytest.mark.django_db
@@ -66,3 +66,24 @@ def test_a_head_sorts_rising_then_falling(run: Run, bob: User, client_of: Client
         columns = client_of(bob).get(address(run), {"sort": sort} if sort else {}).context["columns"]
         score = next(column for column in columns if column.name == "score")
         assert (score.now, score.query) == (now, then)
+
+
+@pytest.mark.parametrize(
+    ("query", "missing"),
+    [({"candidate": "beta"}, "candidate"), ({"state": "scored"}, "state")],
+)
+def test_a_column_that_only_repeats_a_filter_is_hidden_and_stays_chosen(
+    run: Run, bob: User, client_of: ClientOf, query: dict[str, str], missing: str
+) -> None:
+    page = client_of(bob).get(address(run), query)
+    assert missing not in shown(page)
+    assert missing in [column.name for column in page.context["columns"] if column.chosen]
+
+
+def test_the_states_column_stays_where_it_says_more_than_the_filter(
+    project: Project, bob: User, client_of: ClientOf
+) -> None:
+    run = a_judged_run(project, lambda _: said(None))
+    page = client_of(bob).get(address(run), {"state": "unparsed"})
+    assert "state" in shown(page)
+    assert 'class="state"' not in text(page).partition("<tbody>")[2].partition("</tbody>")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -184,3 +185,20 @@ def test_a_number_has_a_colour_only_on_a_scale(
     value: str, score: float | None, declared: bool, level: int | None
 ) -> None:
     assert MetricDefinition(name="m", scale_declared=declared).level(value, score) == level
+
+
+def test_the_metrics_are_named_once_in_the_head_and_hidden_in_the_chips(reviewer: Client, run: Run) -> None:
+    page = reviewer.get(address(run, "items")).content.decode()
+    name = run.metrics.get().name
+    head, _body, cells = page.partition("<tbody>")
+    assert head.partition("<thead>")[2].count(name) == 1
+    named = f'title="{name}">', f'<span class="visually-hidden">{name}</span>'
+    assert cells.count(name) == sum(cells.count(part) for part in named)
+
+
+def test_a_long_question_ends_in_an_ellipsis(project: Project) -> None:
+    run = a_judged_run(project, rows=1)
+    row = run.judgements.first().row
+    row.raw = json.dumps({"messages": [{"role": "user", "content": "why " * 200}]})
+    row.save()
+    assert grid_page(run, Filters()).rows[0].question.endswith("why…")

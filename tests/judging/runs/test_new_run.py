@@ -75,6 +75,13 @@ def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
     assert form.initial["name"] == f"{metric.metric.name} {timezone.localdate():%Y-%m-%d}"
 
 
+def test_the_form_is_one_card_beside_its_summary(
+    project: Project, alice: User, version: Version, metric: MetricVersion, client_of: ClientOf
+) -> None:
+    page = text(client_of(alice).get(f"/p/physics/runs/new/?version={version.pk}"))
+    assert page.count('class="card') == 2
+
+
 def test_a_proposed_name_lists_two_metrics_and_is_free(project: Project, version: Version) -> None:
     definitions = [MetricDefinition(name=name, min_score=1, max_score=5) for name in ("a", "b", "c")]
     today = f"{timezone.localdate():%Y-%m-%d}"
