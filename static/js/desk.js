@@ -408,6 +408,7 @@ function askWhy() {
 }
 
 function explain() {
+  document.getElementById("skip-missing").hidden = true;
   const other = skipForm.elements.reason.value === "other";
   document.getElementById("skip-why").hidden = !other;
   ownReason.required = other;
@@ -417,8 +418,10 @@ function explain() {
 skipForm.addEventListener("change", explain);
 skipForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (ownReason.required && !ownReason.value.trim()) return;
   const { value } = skipForm.elements.reason;
+  const missing = !value || (ownReason.required && !ownReason.value.trim());
+  document.getElementById("skip-missing").hidden = !missing;
+  if (missing) return;
   skipping.close();
   skip(value, ownReason.required ? ownReason.value : form.fields.comment);
 });

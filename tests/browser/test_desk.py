@@ -560,7 +560,7 @@ def test_a_skip_waits_for_its_reason_and_another_reason_for_its_text(desk: Calla
     page.keyboard.press("s")
     expect(page.locator("#skip input:checked")).to_have_count(0)
     page.get_by_role("button", name="Skip Enter").last.click()
-    expect(page.locator("#skip")).to_be_visible()
+    expect(page.locator("#skip-missing")).to_be_visible()
     page.keyboard.press("5")
     page.keyboard.press("Enter")
     expect(page.locator("#skip")).to_be_visible()
