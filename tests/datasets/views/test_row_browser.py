@@ -84,7 +84,7 @@ def test_neighbours_are_those_in_the_filter(long: Version) -> None:
 def test_a_very_long_row_is_shown_by_its_beginning(upload: Upload) -> None:
     version = upload(jsonl(question("x" * (row_browser.WHOLE + 1))), read=True)
     row = rows_page(version, ALL).rows[0]
-    assert (row.question, len(row.beginning)) == ("", row_browser.EXCERPT)
+    assert (row.question, len(row.beginning), row.beginning[-1]) == ("", row_browser.EXCERPT + 1, "…")
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "indexed"])
