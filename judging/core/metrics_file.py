@@ -37,9 +37,9 @@ from judging.core.metrics_file_kind import (
     JudgeKeys,
     check_kind,
     kind_of_builtins,
+    read_as,
     read_asking,
     read_kind,
-    without_kind,
     written_kind,
     written_parse,
 )
@@ -219,7 +219,9 @@ class _MetricsReader:
             undefined=fields.choice("undefined", UNDEFINED, "strict"),
             sandbox=fields.choice("sandbox", SANDBOX, "batch"),
             preprocess=steps.preprocess,
-            judges=tuple(map(without_kind, steps.judges) if kind.get("gives") else steps.judges),
+            judges=tuple(read_as(judge, kind["gives"]) for judge in steps.judges)
+            if kind.get("gives")
+            else tuple(steps.judges),
             rules=steps.rules,
             postprocess=steps.postprocess,
             jury=fields.choice("jury", JURIES, "mean"),

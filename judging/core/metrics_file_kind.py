@@ -156,9 +156,10 @@ def read_asking(fields: Fields, judges: Sequence[JudgeKeys], *, given: bool) -> 
     return {"structured": "auto" if given else "off"} | read
 
 
-def without_kind(judge: JudgeModel) -> JudgeModel:
+def read_as(judge: JudgeModel, gives: str) -> JudgeModel:
     """A judge model of a metric that says itself what is read from replies."""
-    return judge if isinstance(judge.parse, dict) else msgspec.structs.replace(judge, parse=SCORE)
+    parse = COMPARISON if gives == COMPARISON else SCORE
+    return judge if isinstance(judge.parse, dict) else msgspec.structs.replace(judge, parse=parse)
 
 
 def kind_of_builtins(judges: Sequence[JudgeKeys]) -> str:

@@ -51,6 +51,7 @@ def test_a_category_has_labels_with_descriptions_and_values() -> None:
 def test_a_comparison_with_the_reference_becomes_scores_to_five() -> None:
     metric = read("  gives: {comparison: reference}\n", ", both_orders: true")
     assert (metric.gives, metric.compares, metric.max_score) == ("comparison", "reference", 5)
+    assert metric.judges[0].parse == "comparison"  # where the editor looks whether both orders may be asked
 
 
 def test_a_file_that_says_no_kind_keeps_its_meaning() -> None:
