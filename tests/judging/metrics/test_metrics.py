@@ -73,7 +73,7 @@ def test_every_built_in_template_can_be_started_from(
 ) -> None:
     page = client_of(alice).get(METRICS + "new/", {"start": name})
     assert BUILTINS[name].source.splitlines()[0] in unescape(page.text)
-    assert (f'value="{BUILTINS[name].gives}" selected') in page.text
+    assert (f'value="{BUILTINS[name].parse}" selected') in page.text
 
 
 def test_saving_makes_the_first_version(client_of: ClientOf, alice: User, live: Endpoint) -> None:
