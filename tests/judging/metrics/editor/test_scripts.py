@@ -195,5 +195,5 @@ def test_a_further_judge_model_starts_from_any_template(
     _first, second = page.context["form"].judges
     assert (second["template"].value(), second["parse"].value()) == (
         BUILTINS[name].source,
-        BUILTINS[name].gives,
+        BUILTINS[name].parse,
     )
