@@ -320,7 +320,7 @@ def _judge_request(
         answered=reply_record(reply) is not None,
         swapped=reply.swapped,
         tool_calls=calls_of(extra.get("tool_calls")),
-        compares=not metric.rules and metric.reading_of(metric.judges[reply.judge]).kind == COMPARISON,
+        compares=_compares_reference(metric, reply),
         criterion=criterion,
         form=translated(FORMS[form].name) if (form := verdict.get("form")) in FORMS else "",
         marks=_marks(reply, metric, verdict, extra.get("finish_reason")),
@@ -339,6 +339,12 @@ def _marks(
     judge = metric.judges[reply.judge]
     parsed = make_parser(judge.parse, metric.reading_of(judge)).read(reply.content, finish_reason)
     return parsed.statements
+
+
+def _compares_reference(metric: MetricDefinition, reply: JudgeReply) -> bool:
+    """Whether the reply compares the answer with the reference; imported metrics have no judges."""
+    judges = () if metric.rules else metric.judges[reply.judge : reply.judge + 1]
+    return any(metric.reading_of(judge).kind == COMPARISON for judge in judges)
 
 
 def _criterion_text(checklist: Checklist | None, number: int) -> str:
