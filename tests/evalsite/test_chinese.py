@@ -43,7 +43,7 @@ TERMS = {
     r"\breference answers?\b": "参考答案",
     r"\b(?<!def )preprocess\b(?!\()": "前处理",
     r"\b(?<!def )postprocess\b(?!\()": "后处理",
-    r"\bverdicts?\b": "判定",
+    r"\bverdicts?\b": "判定|verdict",
     r"\bre-?judg": "重新打分",
 }
 """A word of the English text → what its translation holds."""
