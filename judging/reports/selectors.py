@@ -118,12 +118,13 @@ def forms_of(run: Run) -> dict[str, dict[str, int]]:
     if not run.by_workers:
         return {}
     judged = without_excluded(run, Judgement.objects.filter(run=run, current=True)).order_by()
-    counted = judged.values("run_metric__name").annotate(
-        **{form: Count("pk", filter=read_as(form)) for form in FORMS}
+    counts = {form: Count("pk", filter=read_as(form)) for form in FORMS}
+    counted: Iterable[tuple[Any, ...]] = (
+        judged.values("run_metric__name").annotate(**counts).values_list("run_metric__name", *FORMS)
     )
     return {
-        counts["run_metric__name"]: {form: counts[form] for form in FORMS if counts[form]}
-        for counts in counted
+        name: {form: number for form, number in zip(FORMS, numbers, strict=True) if number}
+        for name, *numbers in counted
     }
 
 
