@@ -17,6 +17,7 @@ from judging.runs.services import ChosenMetric, run_create
 
 _numbers = itertools.count(1)
 TEMPLATE = "Q: {{ data.question }}\nA: {{ response.content }}"
+PAIR_TEMPLATE = "Q: {{ data.question }}\nA: {{ a.content }}\nB: {{ b.content }}"
 
 
 def a_project(name: str = "Physics") -> Project:
@@ -59,6 +60,12 @@ def a_metric(url: str, **changes: Any) -> MetricDefinition:
     for key in [key for key in changes if key in JudgeModel.__struct_fields__ and key != "name"]:
         judge[key] = changes.pop(key)
     return MetricDefinition(**{"name": "quality", "judges": (JudgeModel(**judge),), **changes})
+
+
+def a_comparison(url: str, **changes: Any) -> MetricDefinition:
+    """A metric with one judge model at `url` that compares candidates, in both orders."""
+    usual = {"template": PAIR_TEMPLATE, "gives": "comparison", "compares": "all", "both_orders": True}
+    return a_metric(url, **{**usual, **changes})
 
 
 def a_run(version: Version, *metrics: MetricDefinition, name: str = "", **options: Any) -> Run:

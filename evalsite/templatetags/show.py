@@ -211,7 +211,7 @@ _STATE_ICONS = {
     **dict.fromkeys(("scored", "finished", "ready"), "circle-check"),
     **dict.fromkeys(("error", "failed"), "circle-x"),
     **dict.fromkeys(("running", "reading", "planning"), "refresh-cw"),
-    "unparsed": "triangle-alert", "paused": "pause", "cancelled": "square", "no_score": "x",
+    "unparsed": "triangle-alert", "unsettled": "scale", "paused": "pause", "cancelled": "square", "no_score": "x",
 }  # fmt: skip
 
 
@@ -230,6 +230,7 @@ def _state_name(state: str) -> str:
         "scored": gettext("scored"),
         "no_score": gettext("no score"),
         "unparsed": gettext("unparsed"),
+        "unsettled": gettext("unsettled"),
         "error": gettext("error"),
         "not_run": gettext("not run"),
     }

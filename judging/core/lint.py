@@ -6,7 +6,7 @@ Findings are codes and counts; `judging.messages.lint_sentence` makes sentences 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from datasets.core.rubric import RUBRIC
@@ -53,6 +53,17 @@ CODES: dict[str, Text] = {
         "The template never mentions the response: the judge does not see what it judges. "
         "Add {{ response.content }}, unless the preprocess script puts the answer elsewhere."
     ),
+    "answers_unused": gettext_noop(
+        "The template does not mention both answers: the judge does not see what it compares. "
+        "Add {{ a.content }} and {{ b.content }}, unless the preprocess script puts the answers elsewhere."
+    ),
+    "response_of_pair": gettext_noop(
+        "There is no “%(name)s” where two candidates are compared. Write “%(suggestion)s”: the answers are a and b."
+    ),
+    "model_of_pair": gettext_noop(
+        "“%(name)s” does not exist: judges that compare candidates don't see the names of models, so that they can't "
+        "favour one."
+    ),
     "set_in_loop": gettext_noop(
         "The value that the loop gives “%(name)s” is lost at the end of each turn. Write "
         "{%% set counted = namespace(n=0) %%} before the loop and {%% set counted.n = counted.n + 1 %%} inside it."
@@ -78,13 +89,16 @@ _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
 _REFERENCES = (_REFERENCE, ("data", "gt"))
 _ROOTS = (
-    *("data", "response", "preprocess_result", "max_score", "min_score"),
+    *("data", "preprocess_result", "max_score", "min_score"),
     *("judge_resps", "judge_reqs", "criterion", "criteria"),
 )
+_OF_ONE, _OF_PAIR = ("response",), ("a", "b")  # the answers in a template
+_MODEL_NAMES = ("model", "model_name", "name", "candidate", "candidate_name")
 _LATE = ("judge_resps", "judge_reqs")  # the replies of earlier judges are unknown before a run
+_OF_ANSWER = ("content", "reasoning_content", "tool_calls")
 _ALWAYS = {
     "data": ("messages", "question", "gt", "history", "ref_answer"),
-    "response": ("content", "reasoning_content", "tool_calls"),
+    **dict.fromkeys((*_OF_ONE, *_OF_PAIR), _OF_ANSWER),
 }
 _MOST_KEYS = 10_000  # stored per path, for suggestions
 
@@ -165,9 +179,10 @@ class _Occurrences:
         return LintFinding(code, name, self.line, self.rows, tuple(self.first_rows), message=self.message)
 
 
-def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
+def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject], *, of_pairs: bool = False) -> Lint:
     """Lint a template with all subjects: a row's line and the variables of a render.
 
+    `of_pairs`: the template compares candidates, and the subjects are those of pairs.
     The subjects (answers) of a row must be consecutive; a SandboxFailure stands for a failed preprocess. Memory does
     not grow with the number of subjects. Raises SandboxRefused and SandboxBroken as ``Sandbox.run`` does.
     """
@@ -177,7 +192,7 @@ def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
     if broken:
         finding = LintFinding(_code(broken), line=broken.line, message=broken.message)
         return Lint((finding,), tuple(map(_hinted, hints(template))))
-    linting = _Linting(template, names)
+    linting = _Linting(template, names, _OF_PAIR if of_pairs else _OF_ONE)
     for batch in _batches(subjects):
         items = [item for _, item in batch if isinstance(item, RenderItem)]
         rendered = iter(render(sandbox, template, items, "lenient"))
@@ -187,6 +202,13 @@ def lint(sandbox: Sandbox, template: str, subjects: Iterable[Subject]) -> Lint:
             else:
                 linting.add(line, item, next(rendered))
     return linting.result()
+
+
+def is_of_pairs(sandbox: Sandbox, template: str) -> bool:
+    """Whether a template can only be meant for pairs of candidates, by the names that it uses."""
+    names, _broken = names_of(sandbox, template)
+    used = {lookup.path[0] for lookup in names.used}
+    return used.issuperset(_OF_PAIR) and used.isdisjoint(_OF_ONE)
 
 
 Each = TypeVar("Each")
@@ -202,9 +224,9 @@ def _batches(every: Iterable[Each]) -> Iterator[list[Each]]:
 class _Linting:
     """Collects the problems found so far."""
 
-    def __init__(self, template: str, names: Names) -> None:
-        self._template, self._names = template, names
-        self._known = _KnownNames(names)
+    def __init__(self, template: str, names: Names, answers: tuple[str, ...]) -> None:
+        self._template, self._names, self._answers = template, names, answers
+        self._known = _KnownNames(names, answers)
         self._rows, self._blank, self._without_reference = _Occurrences(), _Occurrences(), _Occurrences()
         self._references = {str(lookup.path[1]) for lookup in names.used if lookup.path in _REFERENCES}
         self._undefined: dict[str, _Occurrences] = {}
@@ -276,8 +298,9 @@ class _Linting:
             yield occurrences.finding("name_falsy", name)
         if self._blank.rows:
             yield self._blank.finding("blank_render")
-        if not any(lookup.path[0] == "response" for lookup in self._names.used):
-            yield LintFinding("response_unused")
+        used = {lookup.path[0] for lookup in self._names.used}
+        if not used.issuperset(self._answers):
+            yield LintFinding("answers_unused" if self._answers == _OF_PAIR else "response_unused")
         for lookup in self._names.set_in_loops:
             yield LintFinding("set_in_loop", lookup.name, lookup.line)
 
@@ -301,9 +324,18 @@ class _Linting:
                 unknown.pop(part, None)
             yield LintFinding("unknown_name", hint.text, hint.line, *everywhere, hint.suggestion)
         for name, line in unknown.items():
-            yield LintFinding("unknown_name", name, line, *everywhere, self._known.suggestion(name))
+            code, suggestion = self._why_unknown(name)
+            yield LintFinding(code, name, line, *everywhere, suggestion)
         for occurrences in self._failed.values():
             yield occurrences.finding("render_error")
+
+    def _why_unknown(self, name: str) -> tuple[str, str | None]:
+        """The code of an unknown name, and what to write instead."""
+        if self._answers == _OF_PAIR and _root(name) == "response":
+            return "response_of_pair", f"a{name.removeprefix('response') or '.content'}"
+        if self._answers == _OF_PAIR and _root(name) in _OF_PAIR and name.partition(".")[2] in _MODEL_NAMES:
+            return "model_of_pair", None
+        return "unknown_name", self._known.suggestion(name)
 
 
 def _count(by_key: dict[Key, _Occurrences], key: Key, row: int, line: int | None, message: str = "") -> None:
@@ -325,43 +357,69 @@ def _root(name: str) -> str:
 def _is_unexpected_none(note: NameAt, item: RenderItem) -> bool:
     """Whether a None is worth a warning: not in an answer or a reply that does not exist yet."""
     root = _root(note.name)
-    has_no_value_yet = root in _LATE or (root == "response" and item.response is None)
-    return note.name not in ("", "data", "response") and not has_no_value_yet
+    has_no_value_yet = root in _LATE or (root in (*_OF_ONE, "a") and item.response is None)
+    return note.name not in ("", "data", *_OF_ONE, *_OF_PAIR) and not has_no_value_yet
 
 
-def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
-    """The template's variables for each answer, after running the preprocess script if there is one."""
+def subjects(
+    sandbox: Sandbox, answers: Iterable[Answer], script: str | None, *, of_pairs: bool = False
+) -> Iterator[Subject]:
+    """The template's variables for each answer, after running the preprocess script if there is one.
+
+    `of_pairs`: each answer of a row with the next, the last with the first, so that each is A once and B once.
+    """
+    pairs = _pairs_in(answers) if of_pairs else ((*answer, None) for answer in answers)
     if not script:
-        yield from ((line, _render_item(data, response)) for line, data, response in answers)
+        yield from ((line, _render_item(data, response, other)) for line, data, response, other in pairs)
         return
-    for batch in _batches(answers):
-        ran = run_preprocess(sandbox, script, [(data, response or {}) for _line, data, response in batch])
-        for (line, data, response), outcome in zip(batch, ran, strict=True):
-            yield line, _after(outcome, data, response)
+    for batch in _batches(pairs):
+        items = [(data, response or {}) for _line, data, response, _other in batch]
+        ran = run_preprocess(sandbox, script, items, others=[other for *_answer, other in batch])
+        for (line, data, response, other), outcome in zip(batch, ran, strict=True):
+            yield line, _after(outcome, data, response, other)
+
+
+Pair = tuple[int, dict[str, Any], dict[str, Any] | None, dict[str, Any] | None]
+
+
+def _pairs_in(answers: Iterable[Answer]) -> Iterator[Pair]:
+    for line, of_row in groupby(answers, key=lambda answer: answer[0]):
+        row = list(of_row)
+        for place, (_line, data, response) in enumerate(row):
+            yield line, data, response, row[(place + 1) % len(row)][2] or {}
 
 
 def _after(
-    outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
+    outcome: ScriptOutcome,
+    data: dict[str, Any],
+    response: dict[str, Any] | None,
+    other: dict[str, Any] | None,
 ) -> RenderItem | SandboxFailure:
     if outcome.failure:
         return outcome.failure
     added = outcome.changed["response"]
     seen = response if response is None and not added else (response or {}) | added
-    return _render_item(data | outcome.changed["data"], seen, outcome.result)
+    other = None if other is None else other | outcome.changed.get("other_response", {})
+    return _render_item(data | outcome.changed["data"], seen, other, outcome.result)
 
 
 def _render_item(
-    data: dict[str, Any], response: dict[str, Any] | None, result: bool | int | float | str | None = None
+    data: dict[str, Any],
+    response: dict[str, Any] | None,
+    other: dict[str, Any] | None,
+    result: bool | int | float | str | None = None,
 ) -> RenderItem:
     """The variables for a row; those about criteria are about its rubric's first."""
     rubric = rubric_of(data) if RUBRIC in data else None
-    return RenderItem(data, response, result, criteria=criterion_variables(rubric, 1) if rubric else {})
+    criteria = criterion_variables(rubric, 1) if rubric else {}
+    return RenderItem(data, response, result, criteria=criteria, other=other)
 
 
 class _KnownNames:
     """Which names of a template exist in at least one row: looks each up in every row until it resolves."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, answers: tuple[str, ...]) -> None:
+        self._roots = (*_ROOTS, *answers)
         self._existence_tested = {
             path[:end] for path in names.existence_tested for end in range(1, len(path) + 1)
         }
@@ -369,10 +427,11 @@ class _KnownNames:
         for lookup in names.used:
             self._first_lines.setdefault(lookup.path, lookup.line)
         # path: depth reached
-        self._sought = {lookup.path: 1 for lookup in names.used if _may_be_missing(lookup.path)}
-        self._has_strangers = any(lookup.path[0] not in _ROOTS for lookup in names.used)
-        self._existing = {*_ROOTS, *(f"{root}.{name}" for root in _ALWAYS for name in _ALWAYS[root])}
-        self._keys: dict[Path, set[str]] = {(root,): set(_ALWAYS[root]) for root in _ALWAYS}
+        self._sought = {lookup.path: 1 for lookup in names.used if self._may_be_missing(lookup.path)}
+        self._has_strangers = any(lookup.path[0] not in self._roots for lookup in names.used)
+        always = {root: _ALWAYS[root] for root in ("data", *answers)}
+        self._existing = {*self._roots, *(f"{root}.{name}" for root in always for name in always[root])}
+        self._keys: dict[Path, set[str]] = {(root,): set(always[root]) for root in always}
         self._has_looked = False
 
     def look(self, item: RenderItem) -> None:
@@ -381,13 +440,16 @@ class _KnownNames:
         self._remember_keys(("data",), item.data)
         if not self._sought and not self._has_strangers:
             return
+        answer = item.response or {}
+        answers = {"response": answer} if item.other is None else {"a": answer, "b": item.other}
         values = {
             "data": item.data,
-            "response": item.response or {},
+            **answers,
             "preprocess_result": item.preprocess_result,
             **item.criteria,
         }
-        self._remember_keys(("response",), values["response"])
+        for root, value in answers.items():
+            self._remember_keys((root,), value)
         for path in list(self._sought):
             self._follow(path, values)
 
@@ -418,9 +480,14 @@ class _KnownNames:
 
     def _missing_part(self, path: Path) -> Path | None:
         """The shortest prefix that exists in no row; None if the whole name exists or this is unknown."""
-        if path[0] not in _ROOTS:
+        if path[0] not in self._roots:
             return path[:1]
         return path[: self._sought[path] + 1] if path in self._sought and self._has_looked else None
+
+    def _may_be_missing(self, path: Path) -> bool:
+        root, *fields = path
+        is_standard = len(fields) == 1 and fields[0] in _ALWAYS.get(str(root), ())
+        return root in self._roots and root not in _LATE and bool(fields) and not is_standard
 
     def _follow(self, path: Path, values: dict[str, Any]) -> None:
         value: Any = values.get(str(path[0]))
@@ -444,8 +511,8 @@ class _KnownNames:
         *parent, last = path
         if not parent and (expression := expression_for(str(last), self.fields())):
             return expression
-        sibling = _closest(last, self._keys.get(tuple(parent), ()) if parent else _ROOTS)
-        elsewhere = (f"{root}.{last}" for root in _ALWAYS if last in self._keys[root,])
+        sibling = _closest(last, self._keys.get(tuple(parent), ()) if parent else self._roots)
+        elsewhere = (f"{root}.{last}" for root in _ALWAYS if last in self._keys.get((root,), ()))
         if parent and sibling:
             return dotted((*parent, sibling))
         return next(elsewhere, sibling)
@@ -456,12 +523,6 @@ def _closest(word: str | int, words: Iterable[str]) -> str | None:
     by_lower = {candidate.lower(): candidate for candidate in words}
     matches = get_close_matches(str(word).lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
-
-
-def _may_be_missing(path: Path) -> bool:
-    root, *fields = path
-    is_standard = len(fields) == 1 and fields[0] in _ALWAYS.get(str(root), ())
-    return root in _ROOTS and root not in _LATE and bool(fields) and not is_standard
 
 
 def _step(value: Any, part: str | int) -> Any:

@@ -5,6 +5,8 @@ Stored as JSON, so a run's frozen copy is exactly what it was judged with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 import msgspec
@@ -35,7 +37,7 @@ SANDBOX: tuple[SandboxMode, ...] = ("batch", "item")
 STRUCTURED: tuple[Structured, ...] = ("auto", "on", "off")
 
 
-_READING = ("min_score", "max_score", "gives", "labels", "both_bad", "whole", "step")
+_READING = ("min_score", "max_score", "gives", "labels", "both_bad", "three_steps", "whole", "step")
 """What is read from replies."""
 
 
@@ -176,7 +178,9 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
             whole=self.whole,
             step=self.step,
             labels=self.label_names,
-            both_bad=self.both_bad,
+            both_bad=self.both_bad and self.compares_candidates,
+            three_steps=self.three_steps,
+            of_candidates=self.compares_candidates,
         )
 
     def read_as(self, other: MetricDefinition) -> MetricDefinition:
@@ -192,6 +196,24 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     def reads_as(self, other: MetricDefinition) -> bool:
         """Whether both read the same from replies and combine them in the same way, with as many judges."""
         return len(self.judges) == len(other.judges) and self == self.read_as(other)
+
+    def pairs(self, candidates: Sequence[str]) -> list[tuple[str, str]]:
+        """The pairs (A, B) of these candidates that it compares; none if it does not compare candidates.
+
+        Raises ValueError if there is no candidate named as its baseline.
+        """
+        if not self.compares_candidates:
+            return []
+        if self.compares == "all":
+            return list(combinations(candidates, 2))
+        if self.baseline not in candidates:
+            raise ValueError(self.baseline)
+        return [(name, self.baseline) for name in candidates if name != self.baseline]
+
+    @property
+    def sees_one_order(self) -> bool:
+        """Whether a judge sees each pair of candidates in one order only."""
+        return self.compares_candidates and not all(judge.both_orders for judge in self.judges)
 
     def judge_name(self, number: int) -> str:
         """A judge's name; a later judge with the same name gets its number appended."""

@@ -36,6 +36,7 @@ from judging.core.metrics_file_kind import (
     LABEL_KEYS,
     JudgeKeys,
     check_kind,
+    in_both_orders,
     kind_of_builtins,
     read_as,
     read_asking,
@@ -212,6 +213,11 @@ class _MetricsReader:
             steps.take(step)
         if steps.rules and "max_score" not in fields and low < RULES_TOP:
             high = RULES_TOP
+        judges = steps.judges
+        if gives := kind.get("gives"):
+            judges = [read_as(judge, gives) for judge in judges]
+        if kind.get("compares", "reference") != "reference":
+            judges = list(map(in_both_orders, judges, steps.judge_keys))
         definition = MetricDefinition(
             name=self._name(fields, "metric"),
             min_score=low,
@@ -219,9 +225,7 @@ class _MetricsReader:
             undefined=fields.choice("undefined", UNDEFINED, "strict"),
             sandbox=fields.choice("sandbox", SANDBOX, "batch"),
             preprocess=steps.preprocess,
-            judges=tuple(read_as(judge, kind["gives"]) for judge in steps.judges)
-            if kind.get("gives")
-            else tuple(steps.judges),
+            judges=tuple(judges),
             rules=steps.rules,
             postprocess=steps.postprocess,
             jury=fields.choice("jury", JURIES, "mean"),
@@ -464,6 +468,6 @@ def _judge(metric: MetricDefinition, judge: JudgeModel) -> dict[str, Any]:
     written = {**_asked(judge), **template, **written_parse(metric, judge.parse)}
     if judge.repeats != 1:
         written["repeats"] = judge.repeats
-    if judge.both_orders:
-        written["both_orders"] = True
+    if judge.both_orders != metric.compares_candidates:
+        written["both_orders"] = judge.both_orders
     return written

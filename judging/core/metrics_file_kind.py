@@ -39,8 +39,6 @@ _ONLY_OF = {
     "at_once": (CHECKLIST,),
 }
 """The kinds of metrics that a key is for."""
-_NOT_JUDGED = (_CANDIDATES,)
-"""Kinds that no judge can give yet."""
 
 KIND_PROBLEMS: dict[str, Text] = {
     "no_labels": gettext_noop(
@@ -58,11 +56,13 @@ KIND_PROBLEMS: dict[str, Text] = {
         "Votes of this kind are combined by majority. Remove “jury”, or set it to majority."
     ),
     "parse_of_other_kind": gettext_noop("“%(key)s” reads a %(kind)s, but the metric gives: %(gives)s."),
+    "pattern_of_comparison": gettext_noop(
+        "Verdicts on two candidates can't be read with a pattern or a JSON path. Remove “%(key)s”."
+    ),
     "rules_give_scores": gettext_noop(
         "A rule program gives scores. Remove “gives”, or add a postprocess step."
     ),
     "settings_differ": gettext_noop("“%(key)s” must be the same for all judge models of a metric."),
-    "not_judged_yet": gettext_noop("Metrics that give “%(kind)s” can't be judged by this version yet."),
     "both_orders_without_comparison": gettext_noop(
         "“both_orders” only works with comparisons. Add “gives: {comparison: reference}”, or remove it."
     ),
@@ -162,6 +162,11 @@ def read_as(judge: JudgeModel, gives: str) -> JudgeModel:
     return judge if isinstance(judge.parse, dict) else msgspec.structs.replace(judge, parse=parse)
 
 
+def in_both_orders(judge: JudgeModel, keys: JudgeKeys) -> JudgeModel:
+    """A judge model that compares candidates: in both orders, unless it says otherwise."""
+    return judge if "both_orders" in keys.fields else msgspec.structs.replace(judge, both_orders=True)
+
+
 def kind_of_builtins(judges: Sequence[JudgeKeys]) -> str:
     """What a metric gives that does not say, by its built-in templates: '' unless they are of a kind that is never
     read from replies otherwise."""
@@ -172,8 +177,6 @@ def kind_of_builtins(judges: Sequence[JudgeKeys]) -> str:
 def check_kind(metric: MetricDefinition, fields: Fields, judges: Sequence[JudgeKeys]) -> None:
     """Report what does not fit together."""
     kind = _CANDIDATES if metric.compares_candidates else metric.asks_for
-    if kind in _NOT_JUDGED:
-        fields.wrong("gives", "not_judged_yet", kind=kind)
     for name, kinds in _ONLY_OF.items():
         if name in fields and kind not in kinds:
             fields.wrong(name, "key_of_other_kind", kinds=", ".join(kinds))
@@ -206,6 +209,8 @@ def _check_judge(metric: MetricDefinition, judge: JudgeKeys) -> None:
         for name, kind in (("parse", parse), ("builtin", judge.builtin)):
             if kind in READABLE_KINDS and kind != metric.gives:
                 fields.wrong(name, "parse_of_other_kind", kind=kind, gives=metric.gives)
+    if metric.compares_candidates and isinstance(parse, dict):
+        fields.wrong("parse", "pattern_of_comparison")
     read_as = metric.gives or parse or judge.builtin or SCORE
     if fields.flag("both_orders") and read_as != COMPARISON:
         fields.wrong("both_orders", "both_orders_without_comparison")

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.kinds import CHECKLIST
+from datasets.core.kinds import CHECKLIST, turned
 from judging.core.checklists import (
     NO_RUBRIC,
     conclude_checklist,
@@ -24,6 +24,7 @@ from judging.core.checklists import (
 )
 from judging.core.judges.reply import REFUSED
 from judging.core.metric_definition import Jury, MetricDefinition
+from judging.core.pairs import ORDERS_DISAGREE, combine_settled, settled_verdict, strength_of
 from judging.core.reading.reader import why_unread
 from judging.core.reading.reasons import NO_MAJORITY, REFUSAL
 from judging.core.replies import VERDICTS, Parsed, combine_orders, is_flip, turned_back, with_sides_swapped
@@ -196,12 +197,13 @@ async def questions_of(
 ) -> list[Question] | Failure:
     """All questions to one judge model: one per repeat, order and criterion.
 
-    The swapped order is included if the judge compares in both orders and the item has a reference and an answer.
+    The swapped order is included if the judge compares in both orders and the item has two sides: a reference and an
+    answer, or two answers.
     """
     judge = metric.judges[number]
     earlier = replace(context, calls=tuple(call for call in context.calls if call.judge < number))
     prompts: list[tuple[str, bool, int]] = []
-    for swapped in (False, True) if judge.both_orders else (False,):
+    for swapped in (False, True) if judge.both_orders else (context.item.other_first,):
         seen = swapped_context(earlier) if swapped else earlier
         if seen is None:
             continue
@@ -219,7 +221,10 @@ async def questions_of(
 
 def swapped_context(context: Context) -> Context | None:
     """The template data of a comparison with the sides swapped; None without a reference or an answer."""
-    sides = with_sides_swapped(context.item.data, context.item.response)
+    item = context.item
+    if item.other is not None:
+        return replace(context, item=replace(item, response=item.other, other=item.response))
+    sides = with_sides_swapped(item.data, item.response)
     return replace(context, item=JudgedItem(*sides)) if sides else None
 
 
@@ -259,7 +264,9 @@ async def read_call(call: JudgeCall, effects: Effects) -> Parsed:
 
 
 def _verdict(call: JudgeCall, parsed: Parsed) -> Verdict:
-    value = turned_back(parsed.value) if call.swapped and isinstance(parsed.value, int) else parsed.value
+    value = parsed.value
+    if call.swapped:
+        value = turned_back(value) if isinstance(value, int) else value and turned(value)
     return Verdict(
         call.judge,
         call.repeat,
@@ -275,6 +282,8 @@ def _verdict(call: JudgeCall, parsed: Parsed) -> Verdict:
 
 def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
     """Combine the verdicts of both orders. Unparsed if either is: a single order would be affected by position bias."""
+    if isinstance(first.value, str) and isinstance(swapped.value, str):
+        return _combine_of_pair(first, swapped, first.value, swapped.value)
     if not (isinstance(first.value, int) and isinstance(swapped.value, int)):
         unread = first if first.reason else swapped
         return Verdict(first.judge, first.repeat, None, unread.reason, "both", detail=unread.detail)
@@ -283,9 +292,17 @@ def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
     return Verdict(first.judge, first.repeat, value, order="both", flip=flip)
 
 
+def _combine_of_pair(first: Verdict, swapped: Verdict, value: str, other: str) -> Verdict:
+    """Combine the verdicts on a pair of candidates in both orders, which may disagree."""
+    both = settled_verdict(value, other)
+    flip = strength_of(value) * strength_of(other) < 0
+    return Verdict(first.judge, first.repeat, both, "" if both else ORDERS_DISAGREE, order="both", flip=flip)
+
+
 def counted_verdicts(calls: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]) -> list[Verdict]:
     """The verdicts that a score is computed from: for calls in both orders, only the combined one."""
     in_both = {(call.judge, call.repeat) for call in calls if call.swapped}
+    in_both &= {(call.judge, call.repeat) for call in calls if not call.swapped}
     return [
         verdict
         for verdict in verdicts
@@ -306,15 +323,26 @@ def conclude(
         return outcome_of_script(last_script)
     offered = counted_verdicts(calls, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
-    if read and len(read) >= metric.quorum:
+    unsettled = sum(verdict.reason == ORDERS_DISAGREE for verdict in offered)
+    votes = len(read) + unsettled
+    if votes and votes >= metric.quorum:
+        if metric.compares_candidates:
+            return _combine_pair_votes([str(value) for value in read], unsettled)
         if metric.votes_by_majority:
             return agreed_by_majority(read)
         return combine_votes(read, metric.jury) if len(read) > 1 else Outcome(SCORED, read[0])
-    if read:
-        return _below_quorum(metric, len(read), calls)
+    if votes:
+        return _below_quorum(metric, votes, calls)
     if offered:
         return Outcome(UNPARSED, reason=offered[-1].reason, detail=offered[-1].detail)
     return _failed(next((call.failure for call in reversed(calls) if call.failure), Failure("no_judge")))
+
+
+def _combine_pair_votes(settled: Sequence[str], unsettled: int) -> Outcome:
+    """Combine at least one vote on a pair of candidates, of which some may be unsettled."""
+    if settled:
+        return combine_settled(settled)
+    return Outcome.unsettled(ORDERS_DISAGREE if unsettled == 1 else NO_MAJORITY)
 
 
 def _below_quorum(metric: MetricDefinition, read: int, calls: tuple[JudgeCall, ...]) -> Outcome:
@@ -378,4 +406,6 @@ def with_changes(item: JudgedItem, changed: dict[str, dict[str, Any]]) -> Judged
         return item
     data = changed.get("data", {})
     exact = None if item.exact is None else {"gt": item.data.get("gt"), **item.exact, **data}
-    return JudgedItem({**item.data, **data}, {**item.response, **changed.get("response", {})}, exact)
+    other = None if item.other is None else {**item.other, **changed.get("other_response", {})}
+    response = {**item.response, **changed.get("response", {})}
+    return replace(item, data={**item.data, **data}, response=response, exact=exact, other=other)

@@ -28,7 +28,8 @@ PieceKind = Literal["text", "value", "undefined", "none"]
 class RenderItem:
     """The variables of one render. ``data`` and ``response`` are used as given, plus absent standard fields.
 
-    ``criteria``: the variables about the criteria of a checklist.
+    ``criteria``: the variables about the criteria of a checklist. ``other``: the second answer of a comparison of
+    candidates, whose template sees ``a`` and ``b``, no ``response``.
     """
 
     data: dict[str, Any]
@@ -39,6 +40,7 @@ class RenderItem:
     min_score: float = 1
     max_score: float = 10
     criteria: dict[str, Any] = field(default_factory=dict)
+    other: dict[str, Any] | None = None
 
 
 def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
@@ -47,24 +49,27 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
         data=context.item.data,
         response=context.item.response,
         preprocess_result=context.preprocess_result,
-        judge_resps=tuple(call.as_seen() for call in context.calls),
-        judge_reqs=tuple(call.request for call in context.calls),
+        judge_resps=tuple(context.replies),
+        judge_reqs=tuple(context.requests),
         min_score=metric.min_score,
         max_score=metric.max_score,
         criteria=criterion_variables(rubric_of(context.item.data), context.criterion)
         if metric.gives == CHECKLIST
         else {},
+        other=context.item.other,
     )
 
 
 def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
     """The arguments of `postprocess` (docs/prompts.md)."""
+    item = context.item
     return {
-        "judge_reqs": [call.request for call in context.calls],
-        "judge_resps": [call.as_seen() for call in context.calls],
+        "judge_reqs": context.requests,
+        "judge_resps": context.replies,
         "judge_models": [_judge_model(metric, call.judge) for call in context.calls],
-        "data": context.item.data,
-        "resp": context.item.response,
+        "data": item.data,
+        "resp": item.response,
+        **({} if item.other is None else {"other_resp": item.other}),
     }
 
 
@@ -186,9 +191,11 @@ def _job(
 
 
 def _wire(item: RenderItem) -> dict[str, Any]:
+    answer = item.response or {}
+    answers = {"response": answer} if item.other is None else {"a": answer, "b": item.other}
     return {
         "data": item.data,
-        "response": item.response or {},
+        **answers,
         "preprocess_result": item.preprocess_result,
         "judge_resps": item.judge_resps,
         "judge_reqs": item.judge_reqs,

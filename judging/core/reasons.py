@@ -57,6 +57,11 @@ REASONS: dict[str, ReasonKind] = {
             "override the verdict."
         )
     ),
+    "orders_disagree": ReasonKind(
+        gettext_noop(
+            "The judge's two verdicts disagree: with the answers in the other order it did not name the same side."
+        )
+    ),
     "answer_failed": ReasonKind(
         gettext_noop(
             "The candidate model returned no answer, so there is nothing to judge. Retrying calls it again."

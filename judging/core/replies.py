@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from datasets.core.kinds import COMPARISON, COMPARISON_CODES, PASS_FAIL, SCORE, TIE
+from datasets.core.kinds import COMPARISON, COMPARISON_CODES, PASS_FAIL, SCORE, TIE, weaker
 from datasets.core.texts import Text, gettext_noop
 from datasets.core.variables import reference_in
 from judging.core.reading.clean import plain_characters
@@ -218,8 +218,11 @@ def _stated(value: Any, evidence: str, gives: Gives) -> Parsed:
 
 
 def _as_score(value: Value | None, gives: Gives) -> Value | None:
-    """A comparison's verdict as its number; any other value unchanged."""
-    return VERDICTS.get(value, value) if gives.kind == COMPARISON and isinstance(value, str) else value
+    """A comparison with the reference as its number, one of candidates as its code; any other value unchanged."""
+    if gives.kind != COMPARISON or not isinstance(value, str):
+        return value
+    code = weaker(value) if gives.three_steps else value
+    return code if gives.of_candidates else VERDICTS.get(code, code)
 
 
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)

@@ -21,15 +21,22 @@ ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which th
 
 @dataclass(frozen=True, slots=True)
 class JudgedItem:
-    """What is judged: the row as templates see it, and one response to it.
+    """What is judged: the row as templates see it, and one response to it, or two that are compared.
 
     `exact`: the row's reference with its numbers as written, for rule programs; without it they are as parsed by
-    Python.
+    Python. `other`: the second answer (B) of a comparison of candidates; `response` is A. `other_first`: a judge that
+    is asked in one order sees B first.
     """
 
     data: dict[str, Any]
     response: dict[str, Any]
     exact: dict[str, Any] | None = None
+    other: dict[str, Any] | None = None
+    other_first: bool = False
+
+    @property
+    def answers(self) -> tuple[dict[str, Any], ...]:
+        return (self.response,) if self.other is None else (self.response, self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,10 @@ class JudgeCall:
             return {"content": None, "error": f"{self.failure.code}: {self.failure.detail}".rstrip(": ")}
         return self.reply or {}
 
+    def of_pair(self, seen: dict[str, Any]) -> dict[str, Any]:
+        """The request or reply as seen in a comparison of candidates, where both orders are asked."""
+        return {**seen, "swapped": self.swapped}
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -179,6 +190,20 @@ class Context:
     preprocess_result: Value | None = None
     calls: tuple[JudgeCall, ...] = ()
     criterion: int = 0
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """`judge_reqs` of templates and scripts."""
+        if self.item.other is None:
+            return [call.request for call in self.calls]
+        return [call.of_pair(call.request) for call in self.calls]
+
+    @property
+    def replies(self) -> list[dict[str, Any]]:
+        """`judge_resps` of templates and scripts."""
+        if self.item.other is None:
+            return [call.as_seen() for call in self.calls]
+        return [call.of_pair(call.as_seen()) for call in self.calls]
 
 
 @dataclass(frozen=True, slots=True)

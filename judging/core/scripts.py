@@ -3,6 +3,7 @@
 What scripts may do is specified in the scripts spec.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -20,8 +21,9 @@ KINDS: tuple[ScriptKind, ...] = ("preprocess", "postprocess")
 class ScriptOutcome(msgspec.Struct, frozen=True):
     """The outcome of one call.
 
-    ``changed``: fields added or changed, ``{"data": {…}, "response": {…}}``, None for a removed field; empty after a
-    failure. ``printed``: printed output, truncated at a limit (``printed_was_cut``). ``seconds``: processor time.
+    ``changed``: fields added or changed, ``{"data": {…}, "response": {…}}``, with ``other_response`` in a comparison of
+    candidates; None for a removed field; empty after a failure. ``printed``: printed output, truncated at a limit
+    (``printed_was_cut``). ``seconds``: processor time.
     """
 
     result: Result
@@ -34,7 +36,7 @@ class ScriptOutcome(msgspec.Struct, frozen=True):
 
 class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     result: bool | Int64 | float | str | None
-    changed: dict[Literal["data", "response"], dict[str, Any]] | None
+    changed: dict[Literal["data", "response", "other_response"], dict[str, Any]] | None
     printed: str
     printed_was_cut: bool
     failure: ReportedFailure | None
@@ -45,13 +47,18 @@ def run_preprocess(
     source: str,
     items: list[tuple[dict[str, Any], dict[str, Any]]],
     *,
+    others: Sequence[dict[str, Any] | None] = (),
     each_alone: bool = False,
 ) -> list[ScriptOutcome]:
     """Call ``preprocess`` for pairs of data and response; the given dicts are not modified.
 
-    One outcome per item, in order. A script that does not load is the same failure for every item.
+    ``others``: the second answer of each item, if candidates are compared. One outcome per item, in order. A
+    script that does not load is the same failure for every item.
     """
     calls = [{"data": data, "resp": resp} for data, resp in items]
+    for call, other in zip(calls, others, strict=False):
+        if other is not None:
+            call["other_resp"] = other
     return _run(sandbox, _job(sandbox, "preprocess", source, each_alone), calls)
 
 

@@ -16,6 +16,7 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode  # created once, because 
 Value = bool | int | float | str
 
 SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN = "scored", "no_score", "unparsed", "error", "not_run"
+UNSETTLED = "unsettled"  # the two orders of a comparison of candidates disagree, or its judges do
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -33,6 +34,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def unparsed(cls, code: str) -> Outcome:
         return cls(UNPARSED, reason=code)
+
+    @classmethod
+    def unsettled(cls, code: str) -> Outcome:
+        return cls(UNSETTLED, reason=code)
 
     @property
     def score(self) -> float | None:

@@ -21,7 +21,7 @@ from judging.endpoints.requests import Abandoned, Caller, RunGate
 from judging.engine import chunks, planning
 from judging.engine.budget import Ledger, budget_of, spent_by
 from judging.engine.effects import MetricEffects, RuleEffects
-from judging.engine.generation import AnswerGenerator, connected_models, unanswered, with_answer, with_flags
+from judging.engine.generation import AnswerGenerator, connected_models, unanswered, with_answers, with_flags
 from judging.engine.journal import InFlight, Journal, Work, WorkInFlight, WorkKey
 from judging.engine.reply_cache import ReplyCache
 from judging.engine.write_buffer import WriteBuffer
@@ -140,7 +140,7 @@ class ActiveRun:
         for item in items:
             program = programs[item.metric]
             if item.asks and item.previous:
-                loaded.judged.append(unanswered(item, None))
+                loaded.judged.append(unanswered(item))
             elif program and not item.asks:
                 loaded.judged.append(judged_by_program(item, program))
             else:
@@ -158,11 +158,11 @@ class ActiveRun:
         """Make one judgement, first waiting for the answer if it has to be generated."""
         judged: chunks.Judged | None = None
         try:
-            generated = await self.generator.answer(item) if item.asks and self.generator else None
-            if generated and generated.failure:
+            generated = await self.generator.answers(item) if item.asks and self.generator else ()
+            if any(attempt.failure for attempt in generated):
                 judged = unanswered(item, generated)
             else:
-                answered = with_answer(item, generated) if generated else item
+                answered = with_answers(item, generated) if generated else item
                 effects = self.effects[item.metric]
                 result = await judge_item(
                     answered.item, effects.metric, effects, partial(effects.ask, waiting), item.previous

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -33,7 +33,12 @@ RETURNING id, first, last
 """
 # Locked chunks are passed over at first; a free one that is only locked at the moment must not count as taken.
 _LOCKS = ("FOR UPDATE SKIP LOCKED", "FOR UPDATE")
-_ITEM = ("pk", "run_metric", "reading", "replies_from", "candidate", "response", "response__number", "row")
+_ANSWER = ("candidate", "number", "raw")
+_ITEM = (
+    *("pk", "run_metric", "reading", "replies_from", "row", "row__raw", "shown_first"),
+    *("response", *(f"response__{name}" for name in _ANSWER)),
+    *("other_response", *(f"other_response__{name}" for name in _ANSWER)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,8 @@ class ToJudge(msgspec.Struct, frozen=True):
     metric: MetricKey
     item: JudgedItem
     previous: PreviousReplies | None = None  # stored replies to re-parse instead of sending requests
-    asks: Unanswered | None = None  # the answer to generate first; `item` has none yet
-    generated: Generated | None = None  # the attempt that produced the answer, if made by this process
+    asks: tuple[Unanswered, ...] = ()  # the answers to generate first; `item` lacks them yet
+    generated: tuple[Generated, ...] = ()  # the attempts that produced them, if made by this process
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -105,21 +110,22 @@ def load(
     unjudged = Judgement.objects.filter(
         run=leased.run, position__range=(leased.first, leased.last), state=JudgementState.NOT_RUN
     )
-    items = unjudged.order_by("position").values_list(*_ITEM, "row__raw", "response__raw")
+    items = list(unjudged.order_by("position").values_list(*_ITEM))
     rows = RowReader(form)
     earlier = previous_replies([replies_from for _, _, _, replies_from, *_ in items if replies_from])
-    return [
-        ToJudge(
-            judgement,
-            leased.run,
-            leased.chunk,
-            (metric, reading),
-            rows.item(row_id, raw, answer, numbers((metric, reading))),
-            earlier.get(replies_from),
-            None if answer else Unanswered(response, candidate, number),
+    loaded = []
+    for judgement, metric, reading, replies_from, row, raw, shown_first, *answers in items:
+        response, candidate, number, answer, other, other_candidate, other_number, other_answer = answers
+        item = rows.item(row, raw, answer, numbers((metric, reading)))
+        asks = [] if answer else [Unanswered(response, candidate, number)]
+        if other is not None:
+            item = replace(item, other=response_data(other_answer), other_first=shown_first == 2)
+            asks += [] if other_answer else [Unanswered(other, other_candidate, other_number, is_other=True)]
+        key = (metric, reading)
+        loaded.append(
+            ToJudge(judgement, leased.run, leased.chunk, key, item, earlier.get(replies_from), tuple(asks))
         )
-        for judgement, metric, reading, replies_from, candidate, response, number, row_id, raw, answer in items
-    ]
+    return loaded
 
 
 class RowReader:

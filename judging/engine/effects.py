@@ -201,8 +201,8 @@ class MetricEffects:
         return parser.conclude(outcome.result if isinstance(outcome.result, str) else None)
 
     def flags(self, item: JudgedItem) -> tuple[str, ...]:
-        """Check the parts of the answer that the judges see; reasoning only if a template includes it."""
-        shown = (item.response.get(name) for name in self._shown_fields)
+        """Check the parts of the answers that the judges see; reasoning only if a template includes it."""
+        shown = (answer.get(name) for answer in item.answers for name in self._shown_fields)
         injected = any(isinstance(text, str) and holds_verdict(text) for text in shown)
         return (INJECTED_VERDICT,) if injected else ()
 
@@ -221,7 +221,10 @@ class MetricEffects:
     def _preprocess(self, contexts: list[Context]) -> list[ScriptResult]:
         items = [(context.item.data, context.item.response) for context in contexts]
         each_alone = self.metric.sandbox == "item"
-        outcomes = run_preprocess(self.sandbox, self.metric.preprocess, items, each_alone=each_alone)
+        others = [context.item.other for context in contexts]
+        outcomes = run_preprocess(
+            self.sandbox, self.metric.preprocess, items, others=others, each_alone=each_alone
+        )
         return [script_result("preprocess", outcome) for outcome in outcomes]
 
     def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -63,16 +63,19 @@ class AnswerGenerator:
         self._buffer = buffer
         self._attempts: dict[int, asyncio.Future[Generated]] = {}
 
-    async def answer(self, item: chunks.ToJudge) -> Generated:
-        """Return the attempt for the item's response, starting it if needed. Raises CancelledError if abandoned."""
-        assert item.asks is not None
-        future = self._attempts.get(item.asks.response)
+    async def answers(self, item: chunks.ToJudge) -> tuple[Generated, ...]:
+        """Return the attempts for the item's responses, starting them if needed. Raises CancelledError if abandoned."""
+        futures = [self._future(item, unanswered) for unanswered in item.asks]
+        return tuple([await asyncio.shield(future) for future in futures])
+
+    def _future(self, item: chunks.ToJudge, of: Unanswered) -> asyncio.Future[Generated]:
+        future = self._attempts.get(of.response)
         if future is None:
-            future = self._attempts[item.asks.response] = asyncio.get_running_loop().create_future()
+            future = self._attempts[of.response] = asyncio.get_running_loop().create_future()
             self._buffer.hold_item(item.chunk)
-            key = WorkKey(Work.ANSWER, item.asks.response)
-            self._in_flight.start(key, partial(self._attempt, item, item.asks, future))
-        return await asyncio.shield(future)
+            key = WorkKey(Work.ANSWER, of.response)
+            self._in_flight.start(key, partial(self._attempt, item, of, future))
+        return future
 
     async def _attempt(
         self, item: chunks.ToJudge, of: Unanswered, future: asyncio.Future[Generated], waiting: InFlight
@@ -135,22 +138,28 @@ def _generated(
     )
 
 
-def with_answer(item: chunks.ToJudge, generated: Generated) -> chunks.ToJudge:
-    """The item with its generated answer."""
-    answered = replace(item.item, response=response_data(generated.raw))
-    return msgspec.structs.replace(item, item=answered, asks=None, generated=generated)
+def with_answers(item: chunks.ToJudge, generated: Sequence[Generated]) -> chunks.ToJudge:
+    """The item with its generated answers, of which a comparison may have two."""
+    answered = item.item
+    for unanswered, attempt in zip(item.asks, generated, strict=True):
+        answer = response_data(attempt.raw)
+        answered = (
+            replace(answered, other=answer) if unanswered.is_other else replace(answered, response=answer)
+        )
+    return msgspec.structs.replace(item, item=answered, asks=(), generated=tuple(generated))
 
 
-def unanswered(item: chunks.ToJudge, generated: Generated | None) -> chunks.Judged:
-    """The error result of an item without an answer. `generated` is None if stored replies are only being re-parsed, so
-    no answer was requested."""
-    why = generated.why if generated else ""
+def unanswered(item: chunks.ToJudge, generated: Sequence[Generated] = ()) -> chunks.Judged:
+    """The error result of an item that lacks an answer. Nothing is `generated` if stored replies are only being
+    re-parsed, so no answer was requested."""
+    why = next((attempt.why for attempt in generated if attempt.failure), "")
     return chunks.Judged(
-        msgspec.structs.replace(item, generated=generated), JudgementResult(Outcome.error(ANSWER_FAILED, why))
+        msgspec.structs.replace(item, generated=tuple(generated)),
+        JudgementResult(Outcome.error(ANSWER_FAILED, why)),
     )
 
 
 def with_flags(item: chunks.ToJudge, result: JudgementResult) -> JudgementResult:
-    """Add the flags of the item's answer, uploaded or generated, to its judgement."""
-    flags = flags_of(item.item.response)
+    """Add the flags of the item's answers, uploaded or generated, to its judgement."""
+    flags = tuple(dict.fromkeys(flag for answer in item.item.answers for flag in flags_of(answer)))
     return msgspec.structs.replace(result, flags=(*result.flags, *flags)) if flags else result

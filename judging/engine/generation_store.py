@@ -31,11 +31,15 @@ VALUES ({"%s, " * 15} (SELECT COALESCE(MAX(g.attempt), 0) + 1 FROM judging_gener
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A response without an answer yet; `number` counts from 1 within row and candidate."""
+    """A response without an answer yet; `number` counts from 1 within row and candidate.
+
+    `is_other`: it is the second answer of a comparison.
+    """
 
     response: int
     candidate: int
     number: int
+    is_other: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,6 +24,7 @@ from judging.records.models import (
     Reading,
     Run,
     RunCandidate,
+    RunMetric,
     RunState,
 )
 
@@ -51,6 +52,33 @@ SELECT %s, %s + ROW_NUMBER() OVER (ORDER BY s.key, c.candidate_id, a.number, m.n
  WHERE m.run_id = %s
 """
 
+# The same for metrics that judge answers, and for those that compare candidates ({pairs}: metric, its number, A, B,
+# whether all their answers, whether a judge sees one order only, number of the pair). Which answer stands first in that
+# order depends on the row's `coin`, 0 or 1.
+_PLAN_WITH_PAIRS = """
+INSERT INTO judging_judgement ({columns}, other_response_id, shown_first)
+SELECT %s, %s + ROW_NUMBER() OVER (ORDER BY j.key, j.other IS NOT NULL, j.candidate, j.other_candidate, j.n, j.m,
+                                         j.metric_number) - 1,
+       j.metric, j.row_id, j.candidate, j.answer, 1, %s, {empty}, NULL, NULL, j.other, j.shown_first
+  FROM (
+    SELECT s.key AS key, s.value AS row_id, m.id AS metric, m.number AS metric_number, c.candidate_id AS candidate,
+           a.number AS n, a.id AS answer, 0 AS other_candidate, 0 AS m, CAST(NULL AS BIGINT) AS other,
+           CAST(NULL AS INTEGER) AS shown_first
+      FROM {rows}
+      JOIN datasets_response a ON a.row_id = s.value
+      JOIN judging_runcandidate c ON c.candidate_id = a.candidate_id AND c.run_id = %s
+     CROSS JOIN judging_runmetric m
+     WHERE m.run_id = %s AND m.id NOT IN ({comparing})
+    UNION ALL
+    SELECT s.key, s.value, p.column1, p.column2, a.candidate_id, a.number, a.id, b.candidate_id, b.number, b.id,
+           CASE WHEN p.column6 = 0 THEN NULL ELSE 1 + (s.coin + p.column7 + a.number + b.number) %% 2 END
+      FROM {rows}
+     CROSS JOIN (VALUES {pairs}) p
+      JOIN datasets_response a ON a.row_id = s.value AND a.candidate_id = p.column3
+      JOIN datasets_response b ON b.row_id = s.value AND b.candidate_id = p.column4
+     WHERE p.column5 = 1 OR (a.number = 1 AND b.number = 1)) j
+"""
+
 _ANSWERS = """
 INSERT INTO datasets_response (row_id, candidate_id, number, raw)
 SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
@@ -59,10 +87,10 @@ SELECT s.value, %s, %s, '' FROM {rows} ORDER BY s.key
 # {replies_from}: the attempt whose replies are re-parsed, NULL to send new requests. {replaced}: ids of the attempts to
 # replace. An override in force is copied to the new attempt.
 _PLAN_FURTHER = """
-INSERT INTO judging_judgement ({columns}, override_value, override_score, override_at)
+INSERT INTO judging_judgement ({columns}, other_response_id, shown_first, override_value, override_score, override_at)
 SELECT j.run_id, %s + ROW_NUMBER() OVER (ORDER BY j.position) - 1, j.run_metric_id, j.row_id, j.candidate_id,
-       j.response_id, j.attempt + 1, %s, {empty}, {replies_from}, {reading}, j.override_value, j.override_score,
-       j.override_at
+       j.response_id, j.attempt + 1, %s, {empty}, {replies_from}, {reading}, j.other_response_id, j.shown_first,
+       j.override_value, j.override_score, j.override_at
   FROM judging_judgement j
  WHERE j.id IN ({replaced})
 """
@@ -106,12 +134,67 @@ def plan_slice(run_id: int, rows: list[int], total: int) -> int | None:
             return None
         start = _next_position(run)
         plan_answers(run, rows)
-        planned = _of_rows(_PLAN, [run.pk, start, True], rows, [run.pk, run.pk])
+        planned = _plan_judgements(run, start, rows)
         run.total += planned
         run.rows += run.judgements.filter(position__gte=start).values("row_id").distinct().count()
         run.worker_deaths = 0
         run.save(update_fields=["total", "rows", "worker_deaths"])
         return planned
+
+
+def _plan_judgements(run: Run, start: int, rows: list[int]) -> int:
+    """Create the judgements of these rows from position `start` on. Returns how many."""
+    compared = [metric for metric in run.metrics.all() if definition_of(metric).compares_candidates]
+    if not compared:
+        return _of_rows(_PLAN, [run.pk, start, True], rows, [run.pk, run.pk])
+    pairs = [pair for metric in compared for pair in _pairs_of(run, metric)]
+    coins = _coins(run, start, len(rows))
+    if connection.vendor == "postgresql":
+        table = "unnest(%s::bigint[], %s::int[]) WITH ORDINALITY AS s(value, coin, key)"
+        drawn: list[Any] = [rows, coins]
+    else:
+        columns = "key, json_extract(value, '$[0]') AS value, json_extract(value, '$[1]') AS coin"
+        table = f"(SELECT {columns} FROM json_each(%s)) AS s"  # noqa: S608 - names of our own
+        drawn = [json.dumps(list(zip(rows, coins, strict=True)))]
+    statement = _PLAN_WITH_PAIRS.format(
+        columns=_PLANNED_COLUMNS,
+        empty=_EMPTY_TEXTS,
+        rows=table,
+        comparing=", ".join(str(metric.pk) for metric in compared),
+        pairs=", ".join(map(str, pairs)),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [run.pk, start, True, *drawn, run.pk, run.pk, *drawn])
+        return int(cursor.rowcount)
+
+
+def _pairs_of(run: Run, metric: RunMetric) -> list[tuple[int, ...]]:
+    """What `_PLAN_WITH_PAIRS` needs to know about the pairs that a metric compares."""
+    definition = definition_of(metric)
+    ids = dict(run.run_candidates.order_by("candidate").values_list("candidate__name", "candidate"))
+    settings = int(definition.all_answers), int(definition.sees_one_order)
+    return [
+        (metric.pk, metric.number, ids[a], ids[b], *settings, number)
+        for number, (a, b) in enumerate(definition.pairs(list(ids)))
+    ]
+
+
+def _coins(run: Run, start: int, rows: int) -> list[int]:
+    """As many 0 as 1, in an order drawn by the run's seed."""
+    coins = [number % 2 for number in range(rows)]
+    random.Random(f"{run.seed} {start}").shuffle(coins)
+    return coins
+
+
+def definition_of(metric: RunMetric) -> MetricDefinition:
+    return MetricDefinition.from_json(metric.definition)
+
+
+def _judgements_together(run: Run) -> int:
+    """How many consecutive judgements may wait for the same answers, so that one worker should make them."""
+    if run.rows and run.total % run.rows == 0 and run.judgements.exclude(other_response=None).exists():
+        return run.total // run.rows
+    return run.metrics.count()
 
 
 def _start_run(run_id: int, total: int) -> None:
@@ -122,7 +205,7 @@ def _start_run(run_id: int, total: int) -> None:
         last = run.chunks.order_by("-last").values_list("last", flat=True).first()
         first = 0 if last is None else last + 1
         more = _next_position(run) - first
-        make_chunks(run.pk, first, more, of=run.metrics.count())
+        make_chunks(run.pk, first, more, of=_judgements_together(run))
         works = run.chunks.filter(done=False).exists()
         run.started_at = run.started_at or timezone.now()
         run.state = RunState.RUNNING if works else RunState.FINISHED
@@ -222,7 +305,7 @@ def restore_open_chunks(run: Run) -> None:
         cursor.execute(_UNJUDGED_RANGES, [run.pk, _BEYOND if end is None else end])
         ranges = cursor.fetchall()
     for at, count in ranges:
-        make_chunks(run.pk, at, count, of=run.metrics.count())
+        make_chunks(run.pk, at, count, of=_judgements_together(run))
 
 
 def plan_attempts(run: Run, attempts: JudgementQuerySet, reading: Reading | None = None) -> int:

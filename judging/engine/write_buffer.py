@@ -87,7 +87,7 @@ class WriteBatch:
 
     def chunks_judging(self, answers: Set[Generated]) -> set[int]:
         """Ids of the chunks with judgements of these answers."""
-        return {judged.of.chunk for judged in self.judged if judged.of.generated in answers}
+        return {judged.of.chunk for judged in self.judged if not answers.isdisjoint(judged.of.generated)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,9 @@ def write(
         mine = _held_chunks(concerned, owner)
         lost = lost | generation_store.write(batch.answers, mine)
         judgements = [
-            judged for judged in batch.judged if judged.of.chunk in mine and judged.of.generated not in lost
+            judged
+            for judged in batch.judged
+            if judged.of.chunk in mine and lost.isdisjoint(judged.of.generated)
         ]
         _write_judgements(judgements)
         _mark_done(batch.finished, owner)

@@ -236,17 +236,21 @@ def _of_rows(run: Run, lines: Sequence[int], text: str) -> Q:
     responses = Response.objects.filter(Q(row__in=rows) | of_reference if run.imported else Q(row__in=rows))
     if text:
         responses = responses.alias(answer=AnswerText("raw")).filter(answer__icontains=text)
-    judged = Judgement.objects.filter(
-        by_response(run), response__in=id_subquery(list(responses.values_list("pk", flat=True)))
-    )
+    ids = id_subquery(list(responses.values_list("pk", flat=True)))
+    of_answers = Q(response__in=ids)
+    if run.by_workers and run.compares_candidates:
+        of_answers |= Q(other_response__in=ids)
+    judged = Judgement.objects.filter(by_response(run), of_answers)
     return Q(pk__in=id_subquery(list(judged.values_list("pk", flat=True))))
 
 
 def by_response(run: Run) -> Q:
     """The condition of the index that finds a run's judgements by response. Empty for human evaluations, which are
-    small."""
+    small. Runs that compare candidates have no such index for all their judgements."""
     if run.by_people:
         return Q()
+    if run.by_workers and run.compares_candidates:
+        return Q(run=run, rater=None, source=None)
     return BY_SOURCES if run.imported else BY_METRICS
 
 

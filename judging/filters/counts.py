@@ -12,7 +12,7 @@ from evalsite.templatetags.show import number
 from judging.filters.conditions import ENDED_WITHOUT, Conditions, matching, states_of
 from judging.filters.judgement_filter import ALL, ANYTHING, CURRENT, OLDER, Filters
 from judging.filters.page_limits import LIMITS, Limits
-from judging.records.models import Judgement, JudgementQuerySet, JudgementState, Run
+from judging.records.models import COUNTERS, Judgement, JudgementQuerySet, JudgementState, Run
 
 _DETAILS_LOOKED_AT = 1_000
 
@@ -105,8 +105,8 @@ def counts_of_runs(runs: Sequence[Run]) -> list[tuple[Run, dict[str, int]]]:
 
 
 def _in_force(run: Run, overridden: Counter[str]) -> dict[str, int]:
-    own = (run.scored, run.no_score, run.unparsed, run.errors, run.not_run)
-    counts = Counter(dict(zip(JudgementState.values, own, strict=True)))
+    own = {str(state): getattr(run, counter) for state, counter in COUNTERS.items()}
+    counts = Counter[str]({**own, JudgementState.NOT_RUN: run.not_run})
     counts.subtract(overridden)
     counts[JudgementState.SCORED] += overridden.total()
     return {state: max(0, counts[state]) for state in JudgementState.values}
@@ -120,7 +120,7 @@ def overridden_states(run: Run) -> Counter[str]:
 
 def reasons(run: Run) -> list[tuple[str, str, int]]:
     """(state, reason, count) of current judgements that ended without a value, most frequent first."""
-    ended = (JudgementState.NO_SCORE, JudgementState.UNPARSED, JudgementState.ERROR)
+    ended = [state for state in COUNTERS if state != JudgementState.SCORED]
     if run.done == run.scored:
         return []
     judgements = Judgement.objects.filter(ENDED_WITHOUT, run=run, current=True, state__in=ended).order_by()

@@ -94,18 +94,24 @@ def is_quick(version: Version, kind: Results = TEMPLATE) -> bool:
     return size_of(version) <= MAX_RESPONSES_AT_ONCE
 
 
-def load(version: Version, template: str, preprocess: str, kind: Results = TEMPLATE) -> StoredLint | None:
+def load(
+    version: Version, template: str, preprocess: str, kind: Results = TEMPLATE, *, of_pairs: bool = False
+) -> StoredLint | None:
     """The stored or unfinished lint of these texts; None if there is none."""
-    row = kind.placed(version.pk, *_part(template, preprocess))
+    row = kind.placed(version.pk, *_part(template, preprocess, of_pairs=of_pairs))
     return _stored(kind, row) if row else None
 
 
-def request(version: Version, template: str, preprocess: str, kind: Results = TEMPLATE) -> StoredLint:
-    """Return the lint of these texts: the stored one, else run here if it is quick, else by a worker."""
-    stored = load(version, template, preprocess, kind)
+def request(
+    version: Version, template: str, preprocess: str, kind: Results = TEMPLATE, *, of_pairs: bool = False
+) -> StoredLint:
+    """Return the lint of these texts: the stored one, else run here if it is quick, else by a worker. `of_pairs`: the
+    template compares candidates."""
+    stored = load(version, template, preprocess, kind, of_pairs=of_pairs)
     if stored is None:
-        inputs = json.dumps([template, preprocess]).encode()
-        stored = _stored(kind, kind.place(version.pk, *_part(template, preprocess), inputs=inputs))
+        inputs = json.dumps([template, preprocess, of_pairs]).encode()
+        part = _part(template, preprocess, of_pairs=of_pairs)
+        stored = _stored(kind, kind.place(version.pk, *part, inputs=inputs))
         _delete_oldest()
     if stored.result is not None:
         return stored
@@ -113,10 +119,11 @@ def request(version: Version, template: str, preprocess: str, kind: Results = TE
     jobs.request(JOB, stored.pk, here=quick)
     if quick:
         jobs.run(JOB, stored.pk, sandbox=preview_sandbox())
-    return load(version, template, preprocess, kind) or stored
+    return load(version, template, preprocess, kind, of_pairs=of_pairs) or stored
 
 
-def _part(*texts: str) -> Part:
+def _part(template: str, preprocess: str, *, of_pairs: bool) -> Part:
+    texts = (template, f"{preprocess}\0pairs" if of_pairs else preprocess)
     return tuple(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
 
 
@@ -143,8 +150,10 @@ def lint_template(hold: Hold, row: Derived, sandbox: Sandbox | None = None) -> N
     version = Version.objects.filter(pk=row.subject).first()
     if row.layout or version is None:  # done, or deleted
         return
-    kind, run = (RULES, _lint_rules) if row.kind == RULES.kind else (TEMPLATE, _lint_template)
-    text, preprocess = json.loads(bytes(row.value))
+    text, preprocess, *of_pairs = json.loads(bytes(row.value))
+    kind, run = TEMPLATE, partial(_lint_template, of_pairs=of_pairs == [True])
+    if row.kind == RULES.kind:
+        kind, run = RULES, partial(_lint_rules)
     result = run(version, text, preprocess, sandbox or shared_sandbox(), partial(_progress, hold))
     with transaction.atomic():
         hold.finish()
@@ -160,10 +169,10 @@ def _progress(hold: Hold, done: int) -> None:
 
 
 def _lint_template(
-    version: Version, template: str, preprocess: str, sandbox: Sandbox, progress: Progress
+    version: Version, template: str, preprocess: str, sandbox: Sandbox, progress: Progress, *, of_pairs: bool
 ) -> bytes:
-    answers = _counted(answers_of(version), progress)
-    return msgspec.json.encode(lint(sandbox, template, subjects(sandbox, answers, preprocess)))
+    answers = subjects(sandbox, _counted(answers_of(version), progress), preprocess, of_pairs=of_pairs)
+    return msgspec.json.encode(lint(sandbox, template, answers, of_pairs=of_pairs))
 
 
 def _counted(answers: Iterator[Answer], progress: Progress) -> Iterator[Answer]:

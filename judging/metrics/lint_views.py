@@ -119,7 +119,8 @@ def template_lint_view(
         return None
     preprocess = definition.preprocess if definition.preprocess.strip() else ""
     find = lint.request if check or lint.is_quick(version) else lint.load
-    stored = find(version, definition.judges[judge].template, preprocess)
+    template, of_pairs = definition.judges[judge].template, definition.compares_candidates
+    stored = find(version, template, preprocess, of_pairs=of_pairs)
     return TemplateLintView(version, stored, judge)
 
 

@@ -19,7 +19,7 @@ from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import drafts_of_new
 from evalsite.accounts.models import Project
 from evalsite.audit import Action
-from judging.core.builtin import BUILTINS, chosen
+from judging.core.builtin import BUILTINS, PAIR, chosen
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
@@ -92,7 +92,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "metrics/start.html", context)
     field = request.GET.get("reference", "")
     start = f"{start}:{field}" if field in reference_fields(project) and start in BUILTINS else start
-    start = start if chosen(start) else ""
+    builtin = chosen(start)
+    start = start if builtin and builtin.kind != PAIR else ""
     return JudgeEditor.of_new(request, project, new_judge_metric(start), start).respond()
 
 

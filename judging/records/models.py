@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
@@ -54,6 +55,7 @@ class JudgementState(models.TextChoices):
     SCORED = "scored", _("scored")
     NO_SCORE = "no_score", _("no score")
     UNPARSED = "unparsed", _("unparsed")
+    UNSETTLED = "unsettled", _("unsettled")
     ERROR = "error", _("error")
     NOT_RUN = "not_run", _("not run")
 
@@ -62,6 +64,7 @@ COUNTERS = {
     JudgementState.SCORED: "scored",
     JudgementState.NO_SCORE: "no_score",
     JudgementState.UNPARSED: "unparsed",
+    JudgementState.UNSETTLED: "unsettled",
     JudgementState.ERROR: "errors",
 }
 """The run's counter field for each state. Judgements that are not run yet have none."""
@@ -111,6 +114,7 @@ class Run(Deletable):
     scored = models.PositiveIntegerField(default=0)
     no_score = models.PositiveIntegerField(default=0)
     unparsed = models.PositiveIntegerField(default=0)
+    unsettled = models.PositiveIntegerField(default=0)
     errors = models.PositiveIntegerField(default=0)
     calls = models.PositiveIntegerField(default=0)
     calls_failed = models.PositiveIntegerField(default=0)
@@ -171,7 +175,7 @@ class Run(Deletable):
 
     @property
     def done(self) -> int:
-        return self.scored + self.no_score + self.unparsed + self.errors
+        return self.scored + self.no_score + self.unparsed + self.unsettled + self.errors
 
     @property
     def not_run(self) -> int:
@@ -211,6 +215,12 @@ class Run(Deletable):
     def imported(self) -> bool:
         """Whether the judgements were imported."""
         return self.kind == IMPORTED
+
+    @cached_property
+    def compares_candidates(self) -> bool:
+        """Whether a metric compares candidates; true also if a text in one looks like it."""
+        models.prefetch_related_objects([self], "metrics")
+        return any('"compares":' in metric.definition for metric in self.metrics.all())
 
     @property
     def is_idle(self) -> bool:
@@ -442,7 +452,8 @@ class Judgement(models.Model):
         default=1, help_text="number of the judge's repeat, for an imported verdict"
     )
     shown_first = models.PositiveSmallIntegerField(
-        null=True, help_text="the rater's left side: 1 response, 2 other response"
+        null=True,
+        help_text="the side seen first (people: left): 1 response, 2 other response; null: both, or unknown",
     )
     drawn_with = models.FloatField(
         null=True, help_text="probability with which the item was drawn for people"
@@ -461,7 +472,7 @@ class Judgement(models.Model):
         help_text="null: the frozen definition",
     )
 
-    state = models.CharField(max_length=8, choices=JudgementState.choices, default=JudgementState.NOT_RUN)
+    state = models.CharField(max_length=9, choices=JudgementState.choices, default=JudgementState.NOT_RUN)
     value = models.TextField(null=True, help_text="exact, as JSON: a number, a bool or a string")  # noqa: DJ001
     score = models.FloatField(null=True, help_text="the value as a number; null for a category")
     reason = models.CharField(
@@ -495,7 +506,7 @@ class Judgement(models.Model):
         expression=Case(
             When(override_value=None, then=F("state")), default=Value(JudgementState.SCORED.value)
         ),
-        output_field=models.CharField(max_length=8),
+        output_field=models.CharField(max_length=9),
         db_persist=True,
     )
     value_in_force = models.GeneratedField(

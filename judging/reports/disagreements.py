@@ -12,7 +12,7 @@ from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.values import Value, scale_level, value_texts
 from judging.filters.addresses import judgement_url
-from judging.filters.conditions import BY_METRICS, BY_SOURCES
+from judging.filters.conditions import by_response
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
 from judging.records.models import Judgement, JudgeReply, Run
@@ -148,9 +148,8 @@ def _judgements(
     judgements = Judgement.objects.filter(
         run=run, current=True, run_metric__name=metric.name, response__in=answer_ids
     )
-    judgements = (
-        judgements.filter(BY_SOURCES, source__name=judge) if run.imported else judgements.filter(BY_METRICS)
-    )
+    judgements = judgements.filter(by_response(run))
+    judgements = judgements.filter(source__name=judge) if run.imported else judgements
     judged: dict[Sides, tuple[int, int]] = {}
     parts = ("pk", "replies_from", "response", "other_response")
     for pk, replies_from, response, other in judgements.order_by("repeat", "position").values_list(*parts):

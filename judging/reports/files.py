@@ -21,7 +21,17 @@ Document = Mapping[str, Any]
 
 FIGURES = (
     *("kind", "mean", "ci_low", "ci_high", "se", "items", "clusters", "responses", "asked"),
-    *("scored", "no_score", "unparsed", "errors", "not_run", "coverage", "low_bound", "high_bound"),
+    *(
+        "scored",
+        "no_score",
+        "unparsed",
+        "unsettled",
+        "errors",
+        "not_run",
+        "coverage",
+        "low_bound",
+        "high_bound",
+    ),
     *("top_share", "off_scale", "rate", "rate_ci_low", "rate_ci_high", "overridden"),
 )
 COMPARED = ("comparisons", "wins", "ties", "losses", "both_bad", "win_rate", "rating")

@@ -17,6 +17,7 @@ from datasets.core.variables import response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
+from judging.core.pairs import ORDERS_DISAGREE
 from judging.core.results import Verdict
 from judging.core.statistics.frame import (
     COMBINED,
@@ -31,7 +32,8 @@ from judging.core.statistics.frame import (
     verdict_frame,
 )
 from judging.core.statistics.judges import answer_features
-from judging.core.values import SCORED, Outcome, outcome_of_value
+from judging.core.statistics.orders import with_settled_orders
+from judging.core.values import SCORED, UNSETTLED, Outcome, outcome_of_value
 from judging.filters.row_filters import id_subquery
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.sampling import strata_of_draw
@@ -55,6 +57,7 @@ _PARTS = (
     "other_response__candidate__version__number", "other_response__number", "rater_id", "source__kind",
     "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value",
 )  # fmt: skip
+_OTHER = ("other_response__candidate__name", "other_response__number", "shown_first")
 Definitions = dict[int, MetricDefinition]
 _verdicts = msgspec.json.Decoder(list[Verdict]).decode
 
@@ -81,7 +84,7 @@ def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
     ]
     if len(evaluations) > 1:
         covered = _newest(covered)
-    frames = [verdict_frame(covered, by_name, candidates)]
+    frames = [with_settled_orders(verdict_frame(covered, by_name, candidates))]
     if run.kind not in (PEOPLE, IMPORTED):
         frames.insert(0, _own_judgements(run, definitions, names))
     frame = _clustered(_without_excluded(run, joined(frames)), selectors.clusters_of(run))
@@ -186,9 +189,8 @@ def _with_overrides(run: Run, frame: DataFrame) -> DataFrame:
     import pandas as pd
 
     overridden = Judgement.objects.filter(run=run, current=True, override_value__isnull=False)
-    places = set(
-        overridden.values_list("run_metric__name", "candidate__name", "row__line", "response__number")
-    )
+    singles = overridden.filter(other_response=None)
+    places = set(singles.values_list("run_metric__name", "candidate__name", "row__line", "response__number"))
     if not places:
         return frame
     lines = frame["row"].isin([line for _, _, line, _ in places]).to_numpy().nonzero()[0]
@@ -222,7 +224,9 @@ def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
             verdict.other,
             verdict.other_response,
         )
-        newest[*about, verdict.by, verdict.source, verdict.repeat, verdict.order, verdict.main] = verdict
+        shown_first = verdict.shown_first if verdict.source == "judge" else 0
+        author = verdict.by, verdict.source, verdict.repeat, verdict.order, shown_first, verdict.main
+        newest[*about, *author] = verdict
     return list(newest.values())
 
 
@@ -233,16 +237,26 @@ def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) 
         yield from _current_verdicts(run, definitions, raters)
         yield from _adjudications(run)
     else:
+        if any(definition.compares_candidates for definition in definitions.values()):
+            yield from _current_verdicts(run, definitions, raters)
         yield from _single_verdicts(run, definitions)
         yield from _overridden_verdicts(run, definitions)
 
 
 def _current_verdicts(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
+    """All current verdicts of an imported run or of people; those that compare candidates of other runs."""
     authors = {definition.name: author_of(definition) for definition in definitions.values()}
     judgements = Judgement.objects.filter(run=run, current=True).order_by("position")
+    if run.by_workers:
+        judgements = judgements.exclude(other_response=None)
     for values in judgements.values_list(*_PARTS).iterator(BATCH):
         row = dict(zip(_PARTS, values, strict=True))
         by, source = _author(row, raters, authors)
+        order = (
+            authors[row["run_metric__name"]].order
+            if source == "judge" and not row["source__kind"]
+            else "first"
+        )
         yield VerdictRow(
             metric=row["run_metric__name"],
             candidate=selectors.shown_name(row["candidate__name"], row["candidate__version__number"]),
@@ -255,6 +269,7 @@ def _current_verdicts(run: Run, definitions: Definitions, raters: Mapping[int, s
             other=_other_name(row),
             other_response=row["other_response__number"] or 0,
             repeat=row["repeat"],
+            order=order,
             shown_first=row["shown_first"] or 0,
             drawn_with=_or_nan(row["drawn_with"]),
             seconds=_or_nan(row["seconds"]),
@@ -318,14 +333,30 @@ def _adjudications(run: Run) -> Iterator[VerdictRow]:
 def _overridden_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
     """The metric's own verdict where a reviewer overrode it."""
     authors = {definition.name: author_of(definition) for definition in definitions.values()}
-    judgements = Judgement.objects.filter(run=run, current=True, override_value__isnull=False, state=SCORED)
+    judgements = Judgement.objects.filter(
+        run=run, current=True, override_value__isnull=False, state__in=(SCORED, UNSETTLED)
+    )
     parts = ("run_metric__name", "candidate__name", "row__line", "response__number", "state", "value")
-    for metric, name, line, number, state, value in (
-        judgements.order_by("position").values_list(*parts).iterator(BATCH)
+    for metric, name, line, number, state, value, other, other_number, shown_first in (
+        judgements.order_by("position").values_list(*parts, *_OTHER).iterator(BATCH)
     ):
         by, source, order = authors[metric].by, authors[metric].source, authors[metric].order
         if source != COMBINED:
-            yield VerdictRow(metric, name, line, number, state, value, by, source, order=order, main=False)
+            yield VerdictRow(
+                metric,
+                name,
+                line,
+                number,
+                state,
+                value,
+                by,
+                source,
+                other,
+                other_number or 0,
+                order=order,
+                main=False,
+                shown_first=shown_first or 0,
+            )
 
 
 def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
@@ -339,12 +370,12 @@ def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]
     every = -(-run.total // MOST_OPENED)
     if every > 1:
         judgements = judgements.annotate(part=F("row__line") % every).filter(part=0)
-    parts = ("run_metric_id", "candidate__name", "row__line", "response__number", "verdicts")
-    for metric, *answer, text in judgements.order_by("position").values_list(*parts).iterator(BATCH):
+    parts = ("run_metric_id", "verdicts", "candidate__name", "row__line", "response__number", *_OTHER[:2])
+    for metric, text, *answers in judgements.order_by("position").values_list(*parts).iterator(BATCH):
         definition = opened[metric]
         for verdict in _verdicts(text):
             if not (verdict.order == "both" and author_of(definition).source == "judge"):
-                yield _single_verdict(definition, verdict, *answer)
+                yield _single_verdict(definition, verdict, *answers)
 
 
 def _is_opened(definition: MetricDefinition) -> bool:
@@ -353,9 +384,23 @@ def _is_opened(definition: MetricDefinition) -> bool:
 
 
 def _single_verdict(
-    definition: MetricDefinition, verdict: Verdict, name: str, line: int, number: int
+    definition: MetricDefinition,
+    verdict: Verdict,
+    name: str,
+    line: int,
+    number: int,
+    other: str | None,
+    other_number: int | None,
 ) -> VerdictRow:
-    outcome = Outcome.unparsed(verdict.reason) if verdict.value is None else outcome_of_value(verdict.value)
+    shown_first = 0
+    if other is not None and verdict.order != "both":
+        shown_first = 1 if verdict.order == "first" else 2
+    if verdict.value is not None:
+        outcome = outcome_of_value(verdict.value)
+    elif verdict.reason == ORDERS_DISAGREE:
+        outcome = Outcome.unsettled(verdict.reason)
+    else:
+        outcome = Outcome.unparsed(verdict.reason)
     return VerdictRow(
         metric=definition.name,
         candidate=name,
@@ -365,9 +410,12 @@ def _single_verdict(
         value=outcome.value_json,
         by=definition.judge_name(verdict.judge),
         source="judge",
+        other=other,
+        other_response=other_number or 0,
         repeat=verdict.repeat + 1,
         order=verdict.order,
         main=False,
+        shown_first=shown_first,
     )
 
 

@@ -250,6 +250,13 @@ def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> li
             count,
         )
         sentences.append(text % {"n": number(count)})
+    if count := left_out["pairs_without_answers"]:
+        text = ngettext(
+            "%(n)s pair of candidates not compared, because an answer is missing.",
+            "%(n)s pairs of candidates not compared, because an answer is missing.",
+            count,
+        )
+        sentences.append(text % {"n": number(count)})
     if named:
         return sentences + [
             _excluded_sentence(exclusion) for exclusion in left_out["excluded_by"][:MOST_EXCLUSIONS]

@@ -41,11 +41,11 @@ _COLUMNS = (
 
 
 def current_judgements(run: Run) -> Iterator[JudgementTuple]:
-    """Current attempts at all responses as rows for `judgement_frame`, with the values in force.
+    """Current attempts at all single responses as rows for `judgement_frame`, with the values in force.
 
     Streamed: a million judgements are never in memory as Python objects.
     """
-    judgements = Judgement.objects.filter(run=run, current=True)
+    judgements = Judgement.objects.filter(run=run, current=True, other_response=None)
     judgements = judgements.order_by(
         "position"
     )  # the storage order of rows and responses: takes a third of the time

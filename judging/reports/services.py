@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from judging.core.metric_definition import MetricDefinition
 from judging.engine.budget import MILLION
 from judging.engine.candidates import GeneratingCandidate, generating_candidates
 from judging.records.models import Run
@@ -57,7 +58,8 @@ def left_out(run: Run) -> dict[str, Any]:
     """Rows of the version that the run does not judge, judgements excluded from the figures, and why.
 
     `bad_rows`; whether the file was `not_read_to_its_end`; `rows_not_drawn` with the random `seed`, if rows were
-    sampled; `rows_without_answers` of the run's candidates, known once the run is planned. `excluded`: number of
+    sampled; `rows_without_answers` of the run's candidates, and pairs of candidates that were not compared on a row
+    because one has no answer to it (`pairs_without_answers`), known once the run is planned. `excluded`: number of
     answers (each under one metric) that reviewers excluded; `excluded_by`: who, with which `reason`, and how many
     `judgements`.
     """
@@ -71,9 +73,21 @@ def left_out(run: Run) -> dict[str, Any]:
         "rows_not_drawn": valid - drawn_rows,
         "seed": run.seed if drawn else None,
         "rows_without_answers": drawn_rows - run.rows if run.started_at else None,
+        "pairs_without_answers": _pairs_without_answers(run, drawn_rows) if run.started_at else None,
         "excluded": sum(exclusion["judgements"] for exclusion in excluded),
         "excluded_by": excluded,
     }
+
+
+def _pairs_without_answers(run: Run, rows: int) -> int:
+    """How many pairs of candidates lack an answer, over all rows and metrics that compare candidates."""
+    if not (run.by_workers and run.compares_candidates):
+        return 0
+    names = list(run.run_candidates.order_by("candidate").values_list("candidate__name", flat=True))
+    definitions = {metric.pk: MetricDefinition.from_json(metric.definition) for metric in run.metrics.all()}
+    wanted = rows * sum(len(definition.pairs(names)) for definition in definitions.values())
+    first = {"attempt": 1, "response__number": 1, "other_response__number": 1}
+    return wanted - run.judgements.filter(run_metric__in=definitions, **first).count()
 
 
 def cost_of(run: Run, retries: int) -> dict[str, Any]:

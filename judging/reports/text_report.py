@@ -21,7 +21,7 @@ from judging.reports.page.slices_view import SliceLinks, SlicesView, slices_of
 from judging.reports.page.tables import Table, kind_of
 
 Document = Mapping[str, Any]
-_COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run")
+_COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "unsettled", "errors", "not_run")
 
 
 def plain_report(document: Document) -> str:

@@ -22,7 +22,7 @@ from judging.core.statistics.drill_down import (
     ListedVerdicts,
 )
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.values import Value
+from judging.core.values import UNSETTLED, Value
 from judging.people.access import rates_here
 from judging.records.access import get_run
 from judging.records.models import Run
@@ -134,6 +134,7 @@ def _outcome_tabs(every: Comparisons, query: Mapping[str, str]) -> list[Tab]:
         TIES: _("Ties"),
         LOSSES: _("%(name)s wins") % {"name": b} if b else _("%(name)s loses") % {"name": a},
         BOTH_BAD: pgettext("verdict", "Both bad"),
+        UNSETTLED: _("Unsettled"),
     }
     if outcome not in names:
         steps = step_names(a, b or _("the other one"))
@@ -163,7 +164,8 @@ def _compared_items(run: Run, metric: ScaledMetric, here: Sequence[ListedCompari
 
 
 def _verdict(by: str, label: str, a: str, b: str) -> ItemVerdict:
-    text = pgettext("verdict", "Both bad") if label == BOTH_BAD else step_names(a, b).get(label, label)
+    names = {**step_names(a, b), BOTH_BAD: pgettext("verdict", "Both bad"), UNSETTLED: _("Unsettled")}
+    text = names.get(label, label)
     return ItemVerdict(by, ValuePill(text, None))
 
 

@@ -50,9 +50,10 @@ class Pill:
 
     @property
     def name(self) -> str:
-        """The metric's name; for an imported verdict also its source."""
-        source = self.judgement.source
-        return f"{source.name} · {self.metric}" if source else self.metric
+        """The metric's name; for an imported verdict also its source, for a comparison the other candidate."""
+        source, other = self.judgement.source, self.judgement.other_response
+        against = _("vs. %(name)s") % {"name": other.candidate.name} if other else ""
+        return " · ".join(filter(None, (source.name if source else "", self.metric, against)))
 
     def html(self, base: str, query: str, marks: Iterable[Mark]) -> SafeString:
         """A link to its page, below `base`; grid.js opens it in the panel. Its name is for hovering and screen
@@ -218,5 +219,6 @@ def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judg
     judgements = Judgement.objects.filter(
         by_response(run), run_metric__in=metrics, response__in=responses, current=True
     )
-    judgements = judgements.select_related("source").only(*_FIELDS, "source__name")
+    others = "other_response__candidate"
+    judgements = judgements.select_related("source", others).only(*_FIELDS, "source__name", f"{others}__name")
     return sorted(judgements, key=lambda judgement: (judgement.run_metric_id, judgement.position))

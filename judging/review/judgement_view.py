@@ -14,6 +14,7 @@ from datasets.core.variables import earlier_of, reference_in, row_and_response
 from datasets.messages import translated
 from judging.core.checklists import Checklist, checklist_from, entries_by_criterion, reasoning_in
 from judging.core.metric_definition import MetricDefinition
+from judging.core.pairs import ORDERS_DISAGREE
 from judging.core.reading.forms import FORMS
 from judging.core.reading.thinking import without_thinking
 from judging.core.replies import make_parser
@@ -107,11 +108,13 @@ class AnswerTry:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The combined verdict of a comparison in both orders; `shown` is '' if one of them could not be parsed."""
+    """The combined verdict of a comparison in both orders; `shown` is '' if the two disagree (`unsettled`) or if one of
+    them could not be parsed."""
 
     name: str
     shown: str
     flip: bool
+    unsettled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ def judgement_view(
                 metric.judges[verdict["judge"]].name,
                 verdict_code(verdict["value"]) or value_text(verdict["value"]),
                 verdict["flip"],
+                verdict["reason"] == ORDERS_DISAGREE,
             )
             for (_, _, order, _), verdict in verdicts.items()
             if order == "both"

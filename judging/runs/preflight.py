@@ -98,16 +98,15 @@ def _requests(
     version: Version, metrics: Sequence[MetricChoice], cost: Cost, candidate_models: Sequence[CandidateModel]
 ) -> list[tuple[int | None, float, CallCost]]:
     """For each judge and candidate: its endpoint, the number of requests, and the cost of one."""
-    answers = cost.judgements / len(metrics)
-    requests = [
+    requests: list[tuple[int | None, float, CallCost]] = [
         (
             judge.endpoint,
-            answers
+            judgements
             * (metric.calls if metric.definition.rules else judge.calls)
             * (cost.criteria if metric.definition.asks_by_criterion else 1),
             judge_call_cost(version, metric, judge.endpoint),
         )
-        for metric in metrics
+        for judgements, metric in zip(cost.of_metrics, metrics, strict=True)
         for judge in metric.definition.judges
     ]
     requests += [
@@ -179,7 +178,7 @@ def difference(metric: MetricChoice, rows: int) -> float | None:
     Uses the standard deviation of earlier scores, or else a quarter of the scale, and assumes a correlation of 0.5
     between the candidates' scores on a row, so that the difference has the standard deviation of a single score.
     """
-    if rows < 3:
+    if rows < 3 or metric.definition.compares_candidates:
         return None
     spread = (metric.definition.max_score - metric.definition.min_score) / 4
     last = last_use(metric)
@@ -224,7 +223,13 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
     preprocess = choice.definition.preprocess
     templates = dict.fromkeys(judge.template for judge in choice.definition.judges)
     lints = [
-        lint.request(version, template, preprocess if preprocess.strip() else "") for template in templates
+        lint.request(
+            version,
+            template,
+            preprocess if preprocess.strip() else "",
+            of_pairs=choice.definition.compares_candidates,
+        )
+        for template in templates
     ]
     done: list[Lint] = [result for stored in lints if (result := lint.result_of(stored)) is not None]
     errors = [finding for result in done for finding in result.errors]

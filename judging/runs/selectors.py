@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -162,6 +162,7 @@ class Cost:
     about: bool
     answers: int = 0  # calls to models under test
     criteria: float = 1  # mean number of a row's criteria, for checklists that ask about each
+    of_metrics: tuple[int, ...] = ()  # judgements of each metric
 
 
 def cost_of(
@@ -181,12 +182,38 @@ def cost_of(
     uneven = any(candidate.responses % version.valid_rows for candidate in candidates)
     by_fields = any(metric.definition.calls_over(2) > metric.calls for metric in metrics)
     fields = mean_fields(version) if by_fields else 1
+    answers += generated
+    judgements = []
+    answers_a_row = {
+        candidate.name: candidate.responses / max(1, version.valid_rows) for candidate in candidates
+    }
+    answers_a_row |= {model.name: float(model.n) for model in candidate_models}
     by_criteria = any(metric.definition.asks_by_criterion for metric in metrics)
     criteria = mean_criteria(version) if by_criteria else 1
-    calls = sum(metric.definition.calls_over(fields, criteria) for metric in metrics)
-    answers += generated
-    about = by_fields or by_criteria or (drawn and uneven)
-    return Cost(rows, answers * len(metrics), math.ceil(answers * calls), about, generated, criteria)
+    for metric in metrics:
+        pairs = _pairs_a_row(metric.definition, answers_a_row)
+        judgements.append(answers if pairs is None else math.ceil(rows * pairs))
+    calls = sum(
+        count * metric.definition.calls_over(fields, criteria)
+        for count, metric in zip(judgements, metrics, strict=True)
+    )
+    compares = any(metric.definition.compares_candidates for metric in metrics)
+    about = by_fields or by_criteria or (uneven and (drawn or compares))
+    return Cost(rows, sum(judgements), math.ceil(calls), about, generated, criteria, tuple(judgements))
+
+
+def _pairs_a_row(definition: MetricDefinition, answers: Mapping[str, float]) -> float | None:
+    """The number of pairs of answers of a row that the metric compares, at most: some rows may lack answers. None if it
+    does not compare candidates. `answers`: of each candidate, a row."""
+    if not definition.compares_candidates:
+        return None
+    try:
+        pairs = definition.pairs(list(answers))
+    except ValueError:
+        return 0
+    if not definition.all_answers:
+        return sum(min(1, answers[a], answers[b]) for a, b in pairs)
+    return sum(answers[a] * answers[b] for a, b in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from judging.records.models import (
 )
 from judging.records.overrides import run_lock
 
+MOST_IN_ALL_PAIRS = 4  # candidates of which all pairs are compared without a word
 _NAMED = 2  # metrics that a proposed name of a run lists
 
 RETRYABLE = (JudgementState.ERROR, JudgementState.UNPARSED)
@@ -222,6 +223,35 @@ def _refuse_impossible(
     names = [metric.definition.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ValidationError(_("Select at least one metric, each only once."))
+    answering = [candidate.name for candidate in candidates] + [model.name for model in candidate_models]
+    for metric in metrics:
+        refuse_impossible_pairs(metric.definition, answering)
+
+
+def refuse_impossible_pairs(definition: MetricDefinition, candidates: Sequence[str]) -> None:
+    """Raise ValidationError if a metric cannot compare these candidates, or only with more pairs than it allows."""
+    if not definition.compares_candidates:
+        return
+    about = {"metric": definition.name, "candidates": len(candidates), "baseline": definition.baseline}
+    if len(candidates) < 2:
+        raise ValidationError(
+            _("Metric “%(metric)s” compares candidates, so it needs the answers of at least two.") % about
+        )
+    try:
+        pairs = definition.pairs(candidates)
+    except ValueError:
+        raise ValidationError(
+            _("Metric “%(metric)s” compares every candidate with “%(baseline)s”, which is not in this run.")
+            % about
+        ) from None
+    if definition.compares == "all" and len(candidates) > MOST_IN_ALL_PAIRS and not definition.any_pairs:
+        raise ValidationError(
+            _(
+                "Metric “%(metric)s” compares all pairs: %(pairs)s for each row with these %(candidates)s candidates. "
+                "Compare each with a baseline instead, or allow all pairs (“pairs: all” in a metrics file)."
+            )
+            % (about | {"pairs": len(pairs)})
+        )
 
 
 def refuse_broken_scripts(definitions: Iterable[MetricDefinition]) -> None:

@@ -19,7 +19,7 @@ from judging.status import selectors
 
 Sample = tuple[str, dict[str, str], float]
 SUMS = {
-    "judgements_total": ("scored", "no_score", "unparsed", "errors"),
+    "judgements_total": ("scored", "no_score", "unparsed", "unsettled", "errors"),
     "calls_total": ("calls", "calls_failed", "calls_again"),
     "tokens_total": ("prompt_tokens", "completion_tokens"),
 }

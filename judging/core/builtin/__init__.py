@@ -1,6 +1,7 @@
-"""The built-in judge prompts: seven, each in Chinese and English, as files in this folder.
+"""The built-in judge prompts, each in Chinese and English, as files in this folder.
 
-In a comparison A is the reference and B the response; `replies.with_sides_swapped` exchanges them.
+In a comparison A is the reference and B the response; `replies.with_sides_swapped` exchanges them. In a `pair` A and B
+are two candidates' answers.
 """
 
 from __future__ import annotations
@@ -10,22 +11,23 @@ from pathlib import Path
 
 from datasets.core.kinds import CHECKLIST, COMPARISON, SCORE
 
-NAMES = (
+PAIR = "pair"
+_STEMS = (
     *(
-        f"{turns}_{kind}.{language}"
+        f"{turns}_{kind}"
         for turns in ("single_turn", "multi_turn")
         for kind in ("score", "comparison", "reference")
-        for language in ("zh", "en")
     ),
-    "multi_turn_checklist.zh",
-    "multi_turn_checklist.en",
+    "multi_turn_checklist",
+    *(f"{what}_{PAIR}" for what in ("single_turn", "multi_turn", "reference")),
 )
+NAMES = tuple(f"{stem}.{language}" for stem in _STEMS for language in ("zh", "en"))
 
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A template with the settings needed to use it in a metric; `kind` is score, comparison, reference or checklist;
-    `gives` is the kind of verdict."""
+    """A template with the settings needed to use it in a metric; `kind` is score, comparison, reference, checklist or
+    pair; `gives` is the kind of verdict."""
 
     name: str
     language: str
@@ -63,7 +65,8 @@ def _load(name: str) -> Builtin:
     stem, language = name.split(".")
     kind = stem.rsplit("_", 1)[1]
     source = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
-    return Builtin(name, language, kind, source, kind if kind in (COMPARISON, CHECKLIST) else SCORE)
+    gives = {PAIR: COMPARISON, COMPARISON: COMPARISON, CHECKLIST: CHECKLIST}.get(kind, SCORE)
+    return Builtin(name, language, kind, source, gives)
 
 
 BUILTINS: dict[str, Builtin] = {name: _load(name) for name in NAMES}

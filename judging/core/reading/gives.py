@@ -12,7 +12,8 @@ class Gives:
     """What is read: a kind that `datasets.core.kinds` reads, the metric's name, and what the kind needs.
 
     Scores: the scale, whether only whole numbers fit, and the step from `min_score` (0: any). Categories: the labels.
-    Comparisons: whether `both_bad` is offered.
+    Comparisons: whether `both_bad` is offered, and the stronger forms count as the plain ones (`three_steps`); those of
+    candidates are codes, those with the reference numbers.
     """
 
     kind: str
@@ -23,6 +24,8 @@ class Gives:
     step: float = 0
     labels: tuple[str, ...] = ()
     both_bad: bool = False
+    three_steps: bool = False
+    of_candidates: bool = False
 
 
 @dataclass(frozen=True, slots=True)

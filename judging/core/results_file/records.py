@@ -67,8 +67,9 @@ REFUSALS: dict[str, Text] = {
     "no_source": gettext_noop("Says neither judge nor rater. Exactly one is required."),
     "two_sources": gettext_noop("Says both judge and rater. Exactly one is required."),
     "no_value": gettext_noop(
-        "No value. Where there is none, set state to no_score, unparsed, error or not_run."
+        "No value. Where there is none, set state to no_score, unparsed, unsettled, error or not_run."
     ),
+    "unsettled_alone": gettext_noop("Only comparisons of two models can be unsettled."),
     "unknown_line": gettext_noop("The data set has no row at line %(line)s."),
     "invalid_row": gettext_noop("The row at line %(line)s is invalid and was excluded."),
     "unknown_id": gettext_noop("The data set has no row with the id %(id)s."),

@@ -23,7 +23,7 @@ from judging.core.results_file.fields import (
     whole_of,
 )
 from judging.core.results_file.records import COMPARISONS, NumberedRecord, Record, RefusedLine
-from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, Value
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, UNSETTLED, Value
 
 REFERENCE = "@reference"
 """The model name that stands for the row's reference."""
@@ -33,7 +33,7 @@ ADJUDICATOR: Literal["adjudicator"] = "adjudicator"
 
 SourceKind = Literal["judge", "rater", "rules", "script", "combined", "adjudicator"]
 
-STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
+STATES = (SCORED, NO_SCORE, UNPARSED, UNSETTLED, ERROR, NOT_RUN)
 NOT_GIVEN, ELSEWHERE = "not_given", "elsewhere"  # reasons: none given; not in the form `code: details`
 _PROGRAMS: tuple[SourceKind, ...] = ("rules", "script", "combined")
 _REASON = re.compile(r"([a-z][a-z0-9_]{0,39})(?:: (.*))?", re.DOTALL)
@@ -259,6 +259,8 @@ def _said(record: Record, metric: str, wanted: str | None) -> tuple[str, Value |
         raise Refusal(
             "other_kind_of_value", metric=metric, kind=CHECKLIST, wanted=wanted, value=_short(value)
         )
+    if state == UNSETTLED and not (compares and text_of(record, "other_model") != REFERENCE):
+        raise Refusal("unsettled_alone")
     if state != SCORED:
         if value is not None:
             raise Refusal("value_beside_state", state=state)

@@ -42,6 +42,7 @@ ARGUMENTS = {
         *("judge_req", "judge_resp", "judge_model"),
     ),
 }
+OTHER_ANSWER = "other_resp"  # an argument in comparisons of candidates only
 
 
 class ScriptRecord(dict[str, Any]):
@@ -213,13 +214,13 @@ class LoadedScript:
     def _call(self, raw: Raw) -> tuple[Any, dict[str, dict[str, Any]]]:
         arguments = filled(_decode(raw), self._kind)
         data, response = arguments["data"], arguments["resp"]
-        before = Before(data), Before(response)
+        mutable = {"data": data, "response": response}
+        if OTHER_ANSWER in arguments:
+            mutable["other_response"] = arguments[OTHER_ANSWER]
+        before = {name: Before(value) for name, value in mutable.items()}
         result = checked_result(self._invoke(arguments), self._kind, self._most)
-        changed = {
-            "data": before[0].changed(data, "data"),
-            "response": before[1].changed(response, "response"),
-        }
-        if changed["data"] or changed["response"]:
+        changed = {name: before[name].changed(value, name) for name, value in mutable.items()}
+        if any(changed.values()):
             most = self._most + len(raw)
             if len(_encode(changed)) > most:
                 raise Failed("output", f"more than {most} characters in the changed fields")
@@ -232,10 +233,10 @@ def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
     fill_data = arguments["data"].setdefault
     for name in _OF_DATA:
         fill_data(name, None)
-    response = arguments["resp"]
-    if response.get("content") is None:
-        response["content"] = ""
-    responses = [response]
+    responses = [arguments[name] for name in ("resp", OTHER_ANSWER) if name in arguments]
+    for response in responses:
+        if response.get("content") is None:
+            response["content"] = ""
     if kind == "postprocess":
         for name in ("judge_reqs", "judge_resps", "judge_models"):
             several = arguments.setdefault(name, [])
@@ -252,21 +253,33 @@ def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, A
     """A caller that passes the function the parameters it declares. Raises Failed for an unknown required parameter."""
     names = ARGUMENTS[kind]
     if kind == "preprocess" and _declares_just(function, names):  # `inspect` would take longer than a call
+        if function.__code__.co_flags & inspect.CO_VARKEYWORDS:
+            return lambda values: function(values["data"], values["resp"], **_other_answer(values))
         return lambda values: function(values["data"], values["resp"])
+    names = (*names, OTHER_ANSWER)
+    takes_any = False
     positional: list[str] = []
     named: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            named += [other for other in names if other not in named and other not in positional]
+            takes_any = True
+            named += [other for other in ARGUMENTS[kind] if other not in named and other not in positional]
         elif parameter.kind is not parameter.VAR_POSITIONAL and name in names:
             (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
         elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
             advice = f"; did you mean {near[0]!r}?" if near else ""
             raise Failed("load", f"unknown parameter {name!r}{advice}", _first_line(function))
+    adds_other = takes_any and OTHER_ANSWER not in (*positional, *named)
     return lambda values: function(
-        *[values[name] for name in positional], **{name: values[name] for name in named}
+        *[values.get(name) for name in positional],
+        **{name: values.get(name) for name in named},
+        **(_other_answer(values) if adds_other else {}),
     )
+
+
+def _other_answer(values: dict[str, Any]) -> dict[str, Any]:
+    return {OTHER_ANSWER: values[OTHER_ANSWER]} if OTHER_ANSWER in values else {}
 
 
 def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> bool:

@@ -366,13 +366,14 @@ def described(pieces: list[str]) -> list[tuple[str, str, str, int | None]]:
 
 def context_of(item: dict[str, Any]) -> dict[str, Any]:
     """A template's variables, with the defaults for absent fields that are specified for templates."""
-    data, response = item["data"], item["response"]
+    data, answers = item["data"], [item[name] for name in ("response", "a", "b") if name in item]
     for name in _DATA_DEFAULTS:
         data.setdefault(name, None)
-    if response.get("content") is None:
-        response["content"] = ""
+    for answer in answers:
+        if answer.get("content") is None:
+            answer["content"] = ""
     judges = item.get("judge_resps", ())
-    for message in (response, *(reply for reply in judges if "error" not in reply)):
+    for message in (*answers, *(reply for reply in judges if "error" not in reply)):
         for name in _RESPONSE_DEFAULTS:
             message.setdefault(name, None)
     return item

@@ -25,13 +25,15 @@ class EstimatedDifference(Interval):
 class Outcomes(Interval):
     """Comparisons of one candidate with another, or all others; `ties` include `both_bad`.
 
-    `win_rate`: over items, with a tie as half a win; see `intervals.rate_interval`.
+    `unsettled`: pairs on which a judge's two orders disagree, or its judges, counted apart from ties. `win_rate`: over
+    items, with a tie or an unsettled pair as half a win; see `intervals.rate_interval`.
     """
 
     wins: int
     ties: int
     losses: int
     both_bad: int
+    unsettled: int
     win_rate: float | None
 
 
@@ -105,7 +107,8 @@ class Cell(Interval):
     `kinds`: number of scored responses by kind. `mean`: over items, averaging each item's responses first; a bool
     counts as 1 or 0; None for categories. `ci_low`, `ci_high`: see `intervals`, for bools as a rate. `items`: items
     behind the main figure; `clusters`: independent units among them. `responses` = scored + no_score + unparsed +
-    errors + not_run; `asked` = responses − no_score; `coverage` = scored / asked, None if `asked` is 0. `low_bound`,
+    unsettled + errors + not_run; `asked` = responses − no_score; `coverage` = (scored + unsettled) / asked, None if
+    `asked` is 0. `unsettled`: comparisons of candidates whose orders, or judges, disagree. `low_bound`,
     `high_bound`: the mean if every unparsed, failed or not run response had got the lowest/highest score (of the scale
     or observed, whichever is further out). `top_share`: share of scored responses at or above the scale's top, averaged
     per item first. `off_scale`: scored responses outside the declared scale. `notes`: codes, see `NOTES`.
@@ -122,6 +125,7 @@ class Cell(Interval):
     scored: int
     no_score: int
     unparsed: int
+    unsettled: int
     errors: int
     not_run: int
     coverage: float | None
@@ -174,6 +178,9 @@ class Pair(EstimatedDifference):
 class SideCell(Outcomes):
     """One candidate's comparisons.
 
+    `settled_rate`: the win rate of the settled ones; `low_bound`, `high_bound`: if all unsettled ones had been lost, or
+    won.
+
     `rating`: Bradley–Terry in natural log-odds, mean zero over the candidates, with `se` and interval from the sandwich
     estimator clustered by row; None if a candidate won or lost all, or if the candidates are not connected.
     `rank_low`…`rank_high`: possible ranks given the intervals, 1 is best. `style_rating`: the rating adjusted for the
@@ -181,6 +188,9 @@ class SideCell(Outcomes):
     """
 
     comparisons: int
+    settled_rate: float | None
+    low_bound: float | None
+    high_bound: float | None
     rating: float | None
     se: float | None
     rating_low: float | None
@@ -232,9 +242,9 @@ class Coefficient(TypedDict):
 class SideBySide(TypedDict):
     """Comparisons under one metric by one author (a judge's name, `rules`, `script`, `combined` or `people`).
 
-    `steps`: how often each verdict was given, from the point of view of `a` in `pairs`. `perfect`: candidates that won
-    or lost all. `style`: coefficients of a Bradley–Terry model with candidates and style features; None without
-    features.
+    `steps`: how often each verdict was given, from the point of view of `a` in `pairs`. `one_order`: a judge saw pairs
+    of candidates in one known order only. `perfect`: candidates that won or lost all. `style`: coefficients of a
+    Bradley–Terry model with candidates and style features; None without features.
     """
 
     metric: str
@@ -245,6 +255,7 @@ class SideBySide(TypedDict):
     steps: dict[str, int]
     connected: bool
     perfect: list[str]
+    one_order: bool
     first_side: FirstSide
     style: dict[str, Coefficient] | None
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from datasets.core.kinds import BOTH_BAD
 from evalsite.rounding import significant
-from judging.core.values import Value
+from judging.core.values import UNSETTLED, Value
 
 from .agreement import raters_of, ratings_of
 from .frame import ScaledMetric, of_kind
 from .judges import plain_number, repeated, seen_both_ways, shared_values, with_known_order
 from .numeric import Bools, Floats, Ints
-from .preference import comparisons_by
+from .preference import comparisons_by, is_unsettled
 from .report import scale_of
 from .verdicts import LABELS, STEPS, Verdicts, of_people, on_both, steps_of, verdicts_under
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 WINS, TIES, LOSSES = "wins", "ties", "losses"
 _BAD = 3  # stands for "both answers are bad" in place of a step
-_LABELS = {**LABELS, _BAD: BOTH_BAD}
+_UNSETTLED = 4  # likewise for an unsettled pair
+_LABELS = {**LABELS, _BAD: BOTH_BAD, _UNSETTLED: UNSETTLED}
 _COLUMNS = 6  # row, first candidate, its response, second candidate, its response, step
 
 
 class ListedComparison(msgspec.Struct, frozen=True):
-    """An author's verdict on two answers: `label` is one of `STEPS`, in which A is the answer of `candidate`."""
+    """An author's verdict on two answers: `label` is one of `STEPS`, in which A is the answer of `candidate`, or
+    `unsettled`."""
 
     row: int
     candidate: str
@@ -62,7 +64,7 @@ class Comparisons(msgspec.Struct, frozen=True):
         compared."""
         table, a = self.table, self.names.index(candidate)
         second = (table[:, 3] == a) & (table[:, 1] != a)
-        step = np.where(second & (table[:, 5] != _BAD), -table[:, 5], table[:, 5])
+        step = np.where(second & (table[:, 5] < _BAD), -table[:, 5], table[:, 5])
         table = np.column_stack([np.where(second[:, None], table[:, [0, 3, 4, 1, 2]], table[:, :5]), step])
         mine = table[:, 1] == a
         if other:
@@ -70,7 +72,8 @@ class Comparisons(msgspec.Struct, frozen=True):
         return self._with(table[mine])
 
     def having(self, outcome: str) -> Comparisons:
-        """Those that the first candidate wins, loses or ties (including both bad), or those with one label."""
+        """Those that the first candidate wins, loses or ties (including both bad), unsettled ones, or those with one
+        label."""
         return self._with(self.table[self._where(outcome)])
 
     def count(self, outcome: str) -> int:
@@ -87,8 +90,15 @@ class Comparisons(msgspec.Struct, frozen=True):
 
     def _where(self, outcome: str) -> Bools:
         step = self.table[:, 5]
+        unsettled = step == _UNSETTLED
         side = np.where(step == _BAD, 0, np.sign(step))
-        masks: dict[str, Bools] = {WINS: side > 0, TIES: side == 0, LOSSES: side < 0, BOTH_BAD: step == _BAD}
+        masks: dict[str, Bools] = {
+            WINS: (side > 0) & ~unsettled,
+            TIES: side == 0,
+            LOSSES: side < 0,
+            BOTH_BAD: step == _BAD,
+            UNSETTLED: unsettled,
+        }
         return masks[outcome] if outcome in masks else step == STEPS.get(outcome, _BAD + 1)
 
 
@@ -102,6 +112,7 @@ def _packed(each: DataFrame) -> Comparisons:
     names = sorted({*first, *second})
     places = {name: place for place, name in enumerate(names)}
     step = np.where(each["label"] == BOTH_BAD, _BAD, steps_of(each))
+    step = np.where(is_unsettled(each), _UNSETTLED, step)
     columns: list[Any] = [
         each["row"], first.map(places), each["response"], second.map(places), each["other_response"], step,
     ]  # fmt: skip

@@ -8,7 +8,8 @@
 | row            | int64    | the row's line in its data set |
 | response       | int64    | number of the response within row and candidate, from 1 |
 | other_response | int64    | number of the other candidate's response; 0 if there is none |
-| state          | category | scored, no_score (a script returned no score), unparsed (no verdict), error or not_run |
+| state          | category | scored, no_score (a script returned no score), unparsed (no verdict), unsettled (the two
+                              orders of a comparison disagree), error or not_run |
 | kind           | category | number, bool or category: what the value is; missing unless scored |
 | value          | float64  | the number; 1 or 0 for a bool; NaN for a category and for unscored judgements |
 | label          | category | the text of a value of kind category; missing for the others |
@@ -41,7 +42,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, UNSETTLED
 
 from .numeric import Ints
 
@@ -55,7 +56,7 @@ Order = Literal["first", "swapped", "both"]
 JudgementTuple = tuple[Hashable, Hashable, int, int, str, str | None, Hashable | None]
 
 KINDS: tuple[Kind, ...] = ("number", "bool", "category")
-STATES = (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)
+STATES = (SCORED, NO_SCORE, UNPARSED, UNSETTLED, ERROR, NOT_RUN)
 SOURCES: tuple[Source, ...] = ("judge", "rules", "script", "combined", "override", "rater", "adjudicator")
 PEOPLE: tuple[Source, ...] = ("rater", "adjudicator")
 ORDERS: tuple[Order, ...] = ("first", "swapped", "both")

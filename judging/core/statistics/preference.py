@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datasets.core.kinds import BOTH_BAD
+from judging.core.values import UNSETTLED
 
 from .agreement import raters_of
 from .document import Coefficient, Outcomes, SideBySide, SideCell, SideDifference, SidePair
-from .frame import ScaledMetric
+from .frame import REFERENCE, ScaledMetric
 from .judges import FEATURES, answer_keys, first_side
 from .means import estimate_mean, holm, p_value, rate_of
 from .numeric import LEVEL, UPPER, Floats, Ints, finite, normal_quantile, z_two_sided
 from .verdicts import STEPS, Verdicts, steps_of
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 MOST_STEPS, SMALL_STEP = 50, 1e-10
 
@@ -237,7 +238,8 @@ def side_by_side(verdicts: Verdicts, features: DataFrame | None = None) -> list[
 
 
 def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]:
-    """For each author: the name, the scored comparisons (one per pair of answers) and all verdicts behind them.
+    """For each author: the name, the comparisons (one per pair of answers; scored or unsettled) and all verdicts behind
+    them.
 
     People come last.
     """
@@ -254,7 +256,14 @@ def comparisons_by(verdicts: Verdicts) -> list[tuple[str, DataFrame, DataFrame]]
     ]
     if len(verdicts.people):
         authors.append(("people", verdicts.value, raters_of(verdicts)))
-    return [(name, own[own["kind"].notna().to_numpy()], all_of) for name, own, all_of in authors]
+    return [
+        (name, own[(own["kind"].notna() | is_unsettled(own)).to_numpy()], all_of)
+        for name, own, all_of in authors
+    ]
+
+
+def is_unsettled(rows: DataFrame) -> Series[bool]:
+    return rows["state"] == UNSETTLED
 
 
 def _of_author(
@@ -283,9 +292,17 @@ def _of_author(
             for candidate, cell in cells.items()
             if cell["comparisons"] in (cell["wins"], cell["losses"])
         ],
+        one_order=_in_one_order(verdicts),
         first_side=first_side(verdicts),
         style=style.coefficients if style else None,
     )
+
+
+def _in_one_order(rows: DataFrame) -> bool:
+    """Whether a judge saw most pairs of candidates in one known order only."""
+    seen = (rows["other"] != REFERENCE) & (rows["source"] == "judge") & (rows["order"] != "both")
+    orders = rows[(seen & (rows["shown_first"] > 0)).to_numpy()].groupby("item")["shown_first"].nunique()
+    return bool(len(orders) and (orders == 1).mean() > 0.5)
 
 
 def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
@@ -294,7 +311,7 @@ def _comparisons(each: DataFrame, names: list[str]) -> PairedComparisons:
         size=len(names),
         a=each["candidate"].astype(object).map(places).to_numpy().astype(np.int64),
         b=each["other"].astype(object).map(places).to_numpy().astype(np.int64),
-        won=(np.sign(steps_of(each)) + 1) / 2,
+        won=np.where(is_unsettled(each), 0.5, (np.sign(steps_of(each)) + 1) / 2),
         clusters=each["unit"].to_numpy(),
     )
 
@@ -306,11 +323,13 @@ def _outcomes(paired: PairedComparisons, each: DataFrame, first: int, second: in
         here &= (paired.a == second) | (paired.b == second)
     won = np.where(paired.a == first, paired.won, 1 - paired.won)[here]
     rate = rate_of(won, paired.clusters[here])
+    unsettled = int(is_unsettled(each).to_numpy()[here].sum())
     return Outcomes(
         wins=rate.count,
-        ties=int((won == 0.5).sum()),
+        ties=int((won == 0.5).sum()) - unsettled,
         losses=int((won == 0).sum()),
         both_bad=int((each["label"] == BOTH_BAD).to_numpy()[here].sum()),
+        unsettled=unsettled,
         win_rate=rate.rate,
         ci_low=rate.low,
         ci_high=rate.high,
@@ -318,9 +337,16 @@ def _outcomes(paired: PairedComparisons, each: DataFrame, first: int, second: in
 
 
 def _cell(place: int, paired: PairedComparisons, each: DataFrame) -> SideCell:
+    here = (paired.a == place) | (paired.b == place)
+    won = np.where(paired.a == place, paired.won, 1 - paired.won)[here]
+    unsettled, clusters = is_unsettled(each).to_numpy()[here], paired.clusters[here]
+    settled = won[~unsettled]
     return SideCell(
-        comparisons=int(((paired.a == place) | (paired.b == place)).sum()),
+        comparisons=int(here.sum()),
         **_outcomes(paired, each, place),
+        settled_rate=rate_of(settled, clusters[~unsettled]).rate if settled.size else None,
+        low_bound=rate_of(np.where(unsettled, 0.0, won), clusters).rate,
+        high_bound=rate_of(np.where(unsettled, 1.0, won), clusters).rate,
         rating=None,
         se=None,
         rating_low=None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, UNSETTLED
 
 from .agreement import rater_agreement
 from .checklists import cut
@@ -26,7 +26,7 @@ from .document import (
     ValueAgreement,
     VarianceShares,
 )
-from .frame import KINDS, REFERENCE, Kind, ScaledMetric, of_kind, ordered, rated_candidates
+from .frame import KINDS, REFERENCE, STATES, Kind, ScaledMetric, of_kind, ordered, rated_candidates
 from .intervals import Ends
 from .judges import (
     agreements_with_people,
@@ -152,7 +152,7 @@ def _cell(rows: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell
 def _cut(cell: Cell) -> None:
     """Cut a checklist's figures to 0…1, after they were computed of uncut values."""
     for name in ("mean", "ci_low", "ci_high", "low_bound", "high_bound"):
-        cell[name] = cut(cell[name])  # type: ignore[literal-required]
+        cell[name] = cut(cell[name])
 
 
 def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
@@ -164,7 +164,7 @@ def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
 def _counts_and_mean(rows: DataFrame, main: Estimate, scale: Scale) -> Cell:
     """Counts, mean and bounds; the other fields are left empty."""
     counts, kinds = _counts(rows["state"]), _counts(rows["kind"])
-    states = {state: int(counts.get(state, 0)) for state in (SCORED, NO_SCORE, UNPARSED, ERROR, NOT_RUN)}
+    states = {state: int(counts.get(state, 0)) for state in STATES}
     asked_for = len(rows) - states[NO_SCORE]
     low = high = main.mean
     if asked_for > states[SCORED] and scale.kind != "category":
@@ -183,9 +183,10 @@ def _counts_and_mean(rows: DataFrame, main: Estimate, scale: Scale) -> Cell:
         scored=states[SCORED],
         no_score=states[NO_SCORE],
         unparsed=states[UNPARSED],
+        unsettled=states[UNSETTLED],
         errors=states[ERROR],
         not_run=states[NOT_RUN],
-        coverage=states[SCORED] / asked_for if asked_for else None,
+        coverage=(states[SCORED] + states[UNSETTLED]) / asked_for if asked_for else None,
         low_bound=low,
         high_bound=high,
         top_share=None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, TIE, turned
-from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED
+from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, UNSETTLED
 
 from .frame import COMBINED, KINDS, PEOPLE, REFERENCE, STATES, Level, ScaledMetric, answers_coded
 from .numeric import Bools, Floats, Ints
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STEPS = {**dict(zip(COMPARISON_CODES, (2.0, 1.0, 0.0, -1.0, -2.0), strict=True)), BOTH_BAD: 0.0}
 """How strongly a comparison's verdict favours A, the answer in `candidate` and `response`."""
 LABELS = {STEPS[code]: code for code in COMPARISON_CODES}
-_COUNTED_FIRST = (SCORED, UNPARSED, ERROR, NOT_RUN, NO_SCORE)
+_COUNTED_FIRST = (SCORED, UNSETTLED, UNPARSED, ERROR, NOT_RUN, NO_SCORE)
 """The combined state of several verdicts: the first of these that any of them has."""
 
 
@@ -43,7 +43,7 @@ def as_comparisons(judgements: DataFrame, metric: ScaledMetric) -> DataFrame:
     rows = rows[rows["other"].notna()]
     labels = rows["label"].astype(object)
     rows = rows[(labels.isin(list(STEPS)) | (rows["state"] != SCORED)).to_numpy()]
-    return _oriented(rows)
+    return oriented(rows)
 
 
 def _from_numbers(judgements: DataFrame) -> DataFrame:
@@ -67,7 +67,7 @@ def _from_numbers(judgements: DataFrame) -> DataFrame:
     )
 
 
-def _oriented(rows: DataFrame) -> DataFrame:
+def oriented(rows: DataFrame) -> DataFrame:
     """Make A the candidate with the lower name, or the lower response of one candidate; the reference is always B."""
     import pandas as pd
 
@@ -100,8 +100,9 @@ def combined_per_item(judgements: DataFrame) -> DataFrame:
     A single row is returned unchanged. A reviewer's override, otherwise an adjudicator's decision, otherwise an already
     combined value, takes precedence over all other rows. Otherwise a judge's repeats are averaged first, then the
     judges (or people). Labels are combined by majority (more than half). Comparisons are combined by the majority of
-    their directions (`A=B` if there is none) and the median strength in that direction, the weaker of the two middle
-    ones. Labels without a majority leave no value: `unparsed` for judges, `no_score` for people.
+    their directions and the median strength in that direction, the weaker of the two middle ones; without a majority
+    they are `A=B` for people and for comparisons with the reference, `unsettled` for judges that compare candidates.
+    Other labels without a majority leave no value: `unparsed` for judges, `no_score` for people.
     """
     codes = answers_coded(judgements)
     if (codes[1:] > codes[:-1]).all():  # sorted, without duplicates
@@ -143,7 +144,9 @@ def _merged(firsts: DataFrame, rows: DataFrame, item: Ints) -> DataFrame:
     labels = _majorities(scores, of, size)
     labels[kinds != "category"] = None
     hung = (kinds == "category") & pd.isna(labels)
-    states[hung] = NO_SCORE if of_people(rows).all() else UNPARSED
+    states[hung] = (
+        NO_SCORE if of_people(rows).all() else UNSETTLED if firsts["other"].notna().all() else UNPARSED
+    )
     kinds[hung] = None
     numeric = (kinds == "number") | (kinds == "bool")
     last = np.zeros(size, dtype=np.int64)
@@ -185,17 +188,20 @@ def _majorities(scores: DataFrame, item: Ints, size: int) -> NDArray[np.object_]
     scores, item = scores[labelled], item[labelled]
     names = np.array([*scores["label"].cat.categories, None], dtype=object)
     if scores["other"].notna().all() and set(scores["label"].dropna()) <= set(STEPS):
-        return _directions(steps_of(scores), scores["label"].to_numpy(dtype=object), item, size)
+        ties = bool(of_people(scores).all() or (scores["other"] == REFERENCE).all())
+        return _directions(steps_of(scores), scores["label"].to_numpy(dtype=object), item, size, ties=ties)
     return names[_majority(_codes(scores["label"]), item, size, len(names) - 1)]
 
 
-def _directions(steps: Floats, labels: NDArray[np.object_], item: Ints, size: int) -> NDArray[np.object_]:
-    """Each item's combined direction and strength as a label: (items,)."""
+def _directions(
+    steps: Floats, labels: NDArray[np.object_], item: Ints, size: int, *, ties: bool
+) -> NDArray[np.object_]:
+    """Each item's combined direction and strength as a label: (items,), None without a majority unless that `ties`."""
     side = np.sign(steps).astype(np.int64)
     winner = _majority(side + 1, item, size, 3) - 1  # 2: no majority
     combined = np.full(size, None, dtype=object)
     present = np.bincount(item, minlength=size) > 0
-    combined[present & ((winner == 2) | (winner == 0))] = TIE
+    combined[present & ((winner == 0) | (ties & (winner == 2)))] = TIE
     ties = (side == 0) & (winner[item] == 0)
     bad = (labels == BOTH_BAD)[ties]
     share = np.bincount(item[ties], weights=bad, minlength=size) * 2 > np.bincount(item[ties], minlength=size)

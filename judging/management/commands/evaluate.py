@@ -204,6 +204,7 @@ def document(run: Run, report: dict[str, Any]) -> dict[str, Any]:
         "scored": counts["scored"],
         "no_score": counts["no_score"],
         "unparsed": counts["unparsed"],
+        "unsettled": counts["unsettled"],
         "errors": counts["error"],
         "not_run": counts["not_run"],
         "report": report,
@@ -214,7 +215,8 @@ def in_words(run: Run, result: dict[str, Any], out: Path) -> str:
     """A readable summary in a few lines."""
     lines = [
         f"Run {run.pk} ({run.name}): {run.total} judgements, {result['scored']} scored, {result['no_score']} without "
-        f"a score, {result['unparsed']} unparsed, {result['errors']} errors, {result['not_run']} not run."
+        f"a score, {result['unparsed']} unparsed, {result['unsettled']} unsettled, {result['errors']} errors, "
+        f"{result['not_run']} not run."
     ]
     lines += [f"  {sentence}" for sentence in why_unscored(run)]
     lines += [f"  {headline['metric']}: {headline['text']}." for headline in result["report"]["headline"]]

@@ -40,6 +40,7 @@ from judging.transfer.results_import.services import (
     import_confirm,
     import_discard,
 )
+from judging.transfer.results_import.storing import unsettled_of
 from judging.transfer.results_import.tool_files import tool_of, write_verdicts
 
 _SHOWN = 20
@@ -167,6 +168,7 @@ def document(run: Run | None, refused: list[RefusedLine]) -> dict[str, Any]:
         "scored": counts[SCORED],
         "no_score": counts[NO_SCORE],
         "unparsed": counts[UNPARSED],
+        "unsettled": unsettled_of(run) if run else 0,
         "errors": counts[ERROR],
         "not_run": counts[NOT_RUN],
         "people": verdict_counts(judgements.filter(of_people)).total(),
@@ -181,6 +183,7 @@ def in_words(summary: dict[str, Any], name: str) -> str:
     lines = [
         f"Run {summary['run']} ({name}): {summary['judgements']} judgements ({summary['people']} by people), "
         f"{summary['scored']} scored, {summary['no_score']} without a score, {summary['unparsed']} unparsed, "
+        f"{summary['unsettled']} unsettled, "
         f"{summary['errors']} errors, {summary['not_run']} not run."
     ]
     if summary["run"] is None:

@@ -17,7 +17,7 @@ from datasets.core.reader import UploadReading, read
 from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import progress
 from evalsite.terminal import terminal_language
-from judging.core.lint import Answer, Lint, LintFinding, lint, subjects
+from judging.core.lint import Answer, Lint, LintFinding, is_of_pairs, lint, subjects
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -64,7 +64,9 @@ def lint_file(file: Path, source: str, script: str | None) -> Lint:
     with refusals():
         sandbox = shared_sandbox()
         with read(file, digest=False, progress=progress()) as reading:
-            return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
+            of_pairs = is_of_pairs(sandbox, source)
+            linted = subjects(sandbox, answers(file, reading), script, of_pairs=of_pairs)
+            return lint(sandbox, source, linted, of_pairs=of_pairs)
 
 
 def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:

@@ -161,9 +161,15 @@ class MetricForms:
             quorum=values["quorum"] or self.before.quorum,
             preprocess=values["preprocess"],
             postprocess=values["postprocess"],
-            judges=tuple(judge.result() for judge in self.judges),
+            judges=tuple(self._judge(judge) for judge in self.judges),
             **asking_values(values, self.before),
         )
+
+    def _judge(self, form: JudgeForm) -> JudgeModel:
+        judge = form.result()
+        if not self.before.compares_candidates:
+            return judge
+        return msgspec.structs.replace(judge, both_orders=form.cleaned_data["both_orders"])
 
 
 def metric_forms(

@@ -26,7 +26,7 @@ from evalsite.access import signed_in
 from evalsite.accounts.drafts import FormDraft, form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
-from judging.core.builtin import BUILTINS, Builtin, chosen
+from judging.core.builtin import BUILTINS, PAIR, Builtin, chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.metrics import services
@@ -272,8 +272,12 @@ class PastReplies:
 
 
 def templates() -> list[Builtin]:
-    """The built-in templates in the user's language."""
-    return [builtin for builtin in BUILTINS.values() if builtin.language == reader_language()]
+    """The built-in templates that judge one answer, in the user's language."""
+    return [
+        builtin
+        for builtin in BUILTINS.values()
+        if builtin.language == reader_language() and builtin.kind != PAIR
+    ]
 
 
 _LABELS = {

@@ -145,7 +145,8 @@ class PromptPreview:
 
     @property
     def names(self) -> list[OfferedName]:
-        return samples.names_offered(self.sample, self.judge) if self.sample else []
+        answers = ("a", "b") if self.definition.compares_candidates else ("response",)
+        return samples.names_offered(self.sample, self.judge, answers) if self.sample else []
 
 
 def prompt_preview(
@@ -154,7 +155,11 @@ def prompt_preview(
     """The preview of the current input for the row selected in the same form, or one of `last_version`."""
     definition, judge = typed_judge(before, typed)
     sample = samples.choose_sample(project, typed, last_version)
-    prompt = preview_prompt(definition, judge, sample.item) if sample and definition.judges else None
+    prompt = (
+        preview_prompt(definition, judge, sample.item_for(definition))
+        if sample and definition.judges
+        else None
+    )
     scripts = script_runs(definition, sample, whole(typed.get("metric", "")), typed.get("sample_reply", ""))
     numbers = judge_numbers(typed or None, len(before.judges))
     number = numbers[judge] if judge < len(numbers) else 0

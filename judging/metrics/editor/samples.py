@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -14,6 +15,7 @@ from datasets.core.variables import row_and_response
 from datasets.models import Candidate, Response, Row, Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
+from judging.core.metric_definition import MetricDefinition
 from judging.core.results import JudgedItem
 from judging.core.rules.values import exact_json
 
@@ -44,6 +46,25 @@ class Sample:
     def item(self) -> JudgedItem:
         data, response = row_and_response(self.data, self.response.raw) if self.response else (self.data, {})
         return JudgedItem(data, response, selectors.exact_reference(self.row, exact_json))
+
+    @property
+    def other(self) -> Response | None:
+        """The answer that `response` is compared with: of the next candidate in the row, with the same number if there
+        is one."""
+        if self.response is None:
+            return None
+        now = self.response
+        others = [other for other in self.responses if other.candidate_id != now.candidate_id]
+        later = [other for other in others if other.candidate_id > now.candidate_id] or others
+        alike = (other for other in later if other.number == now.number)
+        return next(alike, next(iter(later), None))
+
+    def item_for(self, definition: MetricDefinition) -> JudgedItem:
+        """What this metric judges: the response, or both answers if it compares candidates."""
+        if not definition.compares_candidates:
+            return self.item
+        other = row_and_response(self.data, self.other.raw)[1] if self.other else {}
+        return replace(self.item, other=other)
 
     @property
     def response_choices(self) -> list[tuple[str, str, int, bool]]:
@@ -156,8 +177,10 @@ def _key(response: Response) -> str:
     return f"{response.candidate_id}:{response.number}"
 
 
-def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
-    """The names that a template can use, most frequently used first."""
+def names_offered(
+    sample: Sample, judges_before: int = 0, answers: Sequence[str] = ("response",)
+) -> list[OfferedName]:
+    """The names that a template can use, most frequently used first. `answers`: `a` and `b` if it compares two."""
     version = sample.version
     counted: dict[str, int] = version.fields_found
     data = [OfferedName(f"data.{name}", name, may_lack=True) for name in _COMPUTED]
@@ -166,10 +189,8 @@ def names_offered(sample: Sample, judges_before: int = 0) -> list[OfferedName]:
         for name, rows in counted.items()
         if name not in _COMPUTED
     ]
-    response_names = sample.item.response
-    response = [OfferedName(dotted("response", name)) for name in response_names] or [
-        OfferedName("response.content")
-    ]
+    response_names = sample.item.response or ("content",)
+    response = [OfferedName(dotted(root, name)) for name in response_names for root in answers]
     scale = [OfferedName("min_score"), OfferedName("max_score"), OfferedName("preprocess_result")]
     earlier = [OfferedName("judge_resps[0].content")] if judges_before else []
     about = ("text", "points", "tags") if RUBRIC in counted else ()

@@ -180,7 +180,7 @@ def _runs_on(
     sample: Sample, definition: MetricDefinition, metric: int | None, typed_reply: str
 ) -> dict[ScriptKind, ScriptRun]:
     runs: dict[ScriptKind, ScriptRun] = {}
-    context, before = prepared_context(definition.preprocess, sample.item)
+    context, before = prepared_context(definition.preprocess, sample.item_for(definition))
     if before is not None:
         runs["preprocess"] = _run("preprocess", before)
     if definition.postprocess.strip():
@@ -196,7 +196,7 @@ def prepared_context(source: str, item: JudgedItem) -> tuple[Context, ScriptOutc
     """The item as the template sees it, and the script's outcome, if there is one. Raises SandboxError."""
     if not source.strip():
         return Context(item), None
-    (outcome,) = run_preprocess(preview_sandbox(), source, [(item.data, item.response)])
+    (outcome,) = run_preprocess(preview_sandbox(), source, [(item.data, item.response)], others=[item.other])
     if outcome.failure is not None:
         return Context(item), outcome
     return Context(with_changes(item, outcome.changed), outcome.result), outcome

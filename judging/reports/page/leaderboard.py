@@ -250,6 +250,7 @@ def _count_parts(data: BoardData) -> list[Part]:
     counts = (
         ("no_score", _("No score"), "no_score"),
         ("unparsed", _("Unparsed"), "unparsed"),
+        ("unsettled", _("Unsettled"), "unsettled"),
         ("errors", _("Errors"), "error"),
         ("not_run", _("Not run"), "not_run"),
     )

@@ -150,11 +150,17 @@ def _scored_stat(document: Mapping[str, Any]) -> Stat:
     by_metric: dict[str, Counter[str]] = {}
     for metrics in document["candidates"].values():
         for name, cell in metrics.items():
-            counts = {state: cell[state] for state in ("asked", "scored", "unparsed", "errors", "not_run")}
+            states = ("asked", "scored", "unparsed", "unsettled", "errors", "not_run")
+            counts = {state: cell[state] for state in states}
             by_metric.setdefault(name, Counter()).update(counts)
     whole = sum(by_metric.values(), Counter())
-    states = {"unparsed": _("unparsed"), "errors": _("errors"), "not_run": _("not run")}
-    parts = [_missing(by_metric, state, name) for state, name in states.items() if whole[state]]
+    names = {
+        "unparsed": _("unparsed"),
+        "unsettled": _("unsettled"),
+        "errors": _("errors"),
+        "not_run": _("not run"),
+    }
+    parts = [_missing(by_metric, state, name) for state, name in names.items() if whole[state]]
     share = whole["scored"] / whole["asked"] if whole["asked"] else None
     return Stat(_("Scored"), percent(share), ", ".join(parts))
 

@@ -89,6 +89,8 @@ def _view(comparisons: Mapping[str, Any], series: Series, links: Links) -> SideV
 def _table(names: Sequence[str], comparisons: Mapping[str, Any], series: Series, links: Links) -> Table:
     cells = comparisons["candidates"]
     styled = any(cell.get("style_rating") is not None for cell in cells.values())
+    unsettled = any(cell["unsettled"] for cell in cells.values())
+    counts = [*OUTCOMES, "both_bad", *(["unsettled"] if unsettled else []), "comparisons"]
     rows = [
         [
             marked(series, name),
@@ -98,12 +100,14 @@ def _table(names: Sequence[str], comparisons: Mapping[str, Any], series: Series,
             *([rating_points(cells[name]["style_rating"])] if styled else []),
             share(cells[name]["win_rate"]),
             _win_interval(cells[name], series.get(name, 1)),
-            *(_count(comparisons, names, name, key, links) for key in (*OUTCOMES, "both_bad", "comparisons")),
+            *([share_interval(cells[name]["low_bound"], cells[name]["high_bound"])] if unsettled else []),
+            *(_count(comparisons, names, name, key, links) for key in counts),
         ]
         for name in names
     ]
     heads = [_("Rank"), _("Rating"), _("95 % interval"), *([_("Style-controlled rating")] if styled else [])]
-    heads += [_("Win rate"), _("95 % interval"), _("Wins"), _("Ties"), _("Losses"), _("Both bad")]
+    heads += [_("Win rate"), _("95 % interval"), *([_("Bounds")] if unsettled else [])]
+    heads += [_("Wins"), _("Ties"), _("Losses"), _("Both bad"), *([_("Unsettled")] if unsettled else [])]
     columns = columns_of([_("Candidate")], [*heads, _("Comparisons")])
     return Table(_("Comparisons by candidate"), columns, rows)
 
@@ -176,12 +180,15 @@ def _win_cell(
         return None
     rate = 1 - pair["win_rate"] if turned else pair["win_rate"]
     wins, losses = (pair["losses"], pair["wins"]) if turned else (pair["wins"], pair["losses"])
-    tip = _("%(a)s against %(b)s: %(wins)s wins, %(ties)s ties, %(losses)s losses") % {
+    tip = _(
+        "%(a)s against %(b)s: %(wins)s wins, %(ties)s ties, %(losses)s losses, %(unsettled)s unsettled"
+    ) % {
         "a": row,
         "b": column,
         "wins": number(wins),
         "ties": number(pair["ties"]),
         "losses": number(losses),
+        "unsettled": number(pair["unsettled"]),
     }
     address = links.to_pair({**pair, "a": row, "b": column}) if links else ""
     return MatrixCell(percent(rate, 0), _tone(pair, rate), tip, address)
@@ -236,6 +243,24 @@ def _first_side(comparisons: Mapping[str, Any], links: Links) -> list[Stat]:
 
 def _warnings(comparisons: Mapping[str, Any]) -> list[str]:
     warnings = []
+    unsettled = sum(pair["unsettled"] for pair in comparisons["pairs"])
+    if unsettled:
+        compared = sum(cell["comparisons"] for cell in comparisons["candidates"].values()) // 2
+        warnings.append(
+            _(
+                "%(unsettled)s of %(compared)s comparisons are unsettled: asked in both orders, the judge did not name "
+                "the same side, or the judges have no majority. They count half to each; the bounds say what the win "
+                "rate would be if all of them were lost or won."
+            )
+            % {"unsettled": number(unsettled), "compared": number(compared)}
+        )
+    if comparisons["one_order"]:
+        warnings.append(
+            _(
+                "The judge saw each pair in one order only, so position was not balanced within a pair: a preference "
+                "for the first side does not show as unsettled, but as noise."
+            )
+        )
     if not comparisons["connected"]:
         warnings.append(_("The comparisons do not connect all candidates, so there is no common rating."))
     if comparisons.get("perfect"):

@@ -57,13 +57,15 @@ PEOPLE_COLUMNS = ("other_model", "other_response", "rater", "shown_first", "draw
 IMPORTED_COLUMNS = (
     "other_model", "other_response", "judge", "rater", "repeat", "shown_first", "drawn_with",
 )  # fmt: skip
+PAIR_COLUMNS = ("other_model", "other_response", "other_answer", "shown_first")
+"""Of runs that compare candidates. `shown_first`: where a judge saw one order only."""
 people_columns: list[Callable[[Collection[Judgement]], dict[int, dict[str, Any]]]] = []
 """Returns {judgement id: PEOPLE_COLUMNS} for raters' judgements. Registered by judging.people (apps.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedJudgement:
-    """A judgement with its replies and metric. `author`: its PEOPLE_COLUMNS or IMPORTED_COLUMNS."""
+    """A judgement with its replies and metric. `author`: its PEOPLE_COLUMNS, IMPORTED_COLUMNS or PAIR_COLUMNS."""
 
     judgement: Judgement
     replies: list[JudgeReply]
@@ -85,7 +87,9 @@ def author_columns(run: Run) -> tuple[str, ...]:
     """Names of the record fields about the judge and the second answer in this run."""
     if run.kind == PEOPLE:
         return PEOPLE_COLUMNS
-    return IMPORTED_COLUMNS if run.imported else ()
+    if run.imported:
+        return IMPORTED_COLUMNS
+    return PAIR_COLUMNS if run.compares_candidates else ()
 
 
 def load(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Iterator[LoadedJudgement]:
@@ -105,14 +109,17 @@ class _JudgementLoader:
 
     def __init__(self, run: Run, *, texts: bool) -> None:
         self.run = run
+        self.compares = run.by_workers and run.compares_candidates
         self.metrics = {metric.pk: metric for metric in run.metrics.all()}
         self.definitions = _definitions(self.metrics.values())
         self.excludes = exclusions_of(run).exists()
         taking_part = run.run_candidates.values_list("candidate", flat=True)
         self.candidates = Candidate.objects.select_related("version").in_bulk(list(taking_part))
         parts = Judgement.objects.select_related("row", "response")
+        if not run.by_workers or self.compares:
+            parts = parts.select_related("other_response__candidate__version")
         if not run.by_workers:
-            parts = parts.select_related("source", "rating", "other_response__candidate__version")
+            parts = parts.select_related("source", "rating")
         if not texts:
             parts = parts.defer("row__raw", *(() if run.kind == INFER else ("response__raw",)))
         self.parts = parts
@@ -142,11 +149,10 @@ class _JudgementLoader:
     def _authors(self, judgements: dict[int, Judgement]) -> dict[int, dict[str, Any]]:
         if self.run.kind == PEOPLE:
             return people_columns[0](judgements.values())
-        return (
-            {pk: _imported_columns(judgement) for pk, judgement in judgements.items()}
-            if self.run.imported
-            else {}
-        )
+        columns = _imported_columns if self.run.imported else _pair_columns
+        if not (self.run.imported or self.compares):
+            return {}
+        return {pk: columns(judgement) for pk, judgement in judgements.items()}
 
 
 def _definitions(metrics: Collection[RunMetric]) -> dict[tuple[int, int | None], MetricDefinition]:
@@ -171,6 +177,16 @@ def _imported_columns(judgement: Judgement) -> dict[str, Any]:
         "repeat": judgement.repeat,
         "shown_first": judgement.shown_first,
         "drawn_with": judgement.drawn_with,
+    }
+
+
+def _pair_columns(judgement: Judgement) -> dict[str, Any]:
+    other = judgement.other_response
+    return {
+        "other_model": other.candidate.name if other else None,
+        "other_response": other.number if other else None,
+        "other_answer": response_data(other.raw)["content"] if other else None,
+        "shown_first": judgement.shown_first,
     }
 
 

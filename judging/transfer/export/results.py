@@ -152,6 +152,9 @@ def _of_metric(loaded: LoadedJudgement) -> Iterator[ResultLine]:
             loaded, _subject(loaded) | _own_result(judgement) | {"judge": author} | _circumstances(judgement)
         )
         return
+    if author != "combined" and metric.compares_candidates and loaded.replies:
+        yield from _of_judges(loaded)
+        return
     if author == "combined":
         yield from _of_judges(loaded)
         if not judgement.overridden:
@@ -199,19 +202,21 @@ def _combined(loaded: LoadedJudgement) -> ResultLine:
 
 
 def _of_judges(loaded: LoadedJudgement) -> Iterator[ResultLine]:
-    """Yield each judge model's verdict per repeat. If asked in both orders, the combined verdict of both."""
-    verdicts = verdicts_by_place(loaded.judgement.verdicts)
+    """Yield each judge model's verdict per repeat. If asked in both orders: both verdicts on two candidates, or the
+    combined one on an answer and its reference."""
+    verdicts, of_pair = verdicts_by_place(loaded.judgement.verdicts), loaded.metric.compares_candidates
     for reply in loaded.replies:
-        if reply.swapped:
+        if reply.swapped and not of_pair:
             continue
         judge, repeat, _order, criterion = place_of(reply)
-        verdict = verdicts.get((judge, repeat, "both", criterion)) or verdicts.get(place_of(reply)) or {}
+        combined = None if of_pair else verdicts.get((judge, repeat, "both", criterion))
+        verdict = combined or verdicts.get(place_of(reply)) or {}
         yield (
             _subject(loaded)
             | _reply_result(verdict, reply)
             | {"judge": loaded.metric.judge_name(judge), "repeat": repeat + 1 if repeat else None}
             | _reply(reply)
-            | {"seconds": reply.seconds}
+            | {"shown_first": 1 + reply.swapped if of_pair else None, "seconds": reply.seconds}
         )
 
 

@@ -11,6 +11,7 @@ from django.db.models import F, Model
 
 from datasets.core.kinds import turned
 from judging.core.metric_definition import MetricDefinition
+from judging.core.pairs import settled_verdict
 from judging.core.results_file.verdicts import FileVerdict, canonical
 from judging.core.values import SCORED, Outcome
 from judging.records import json_text
@@ -22,6 +23,7 @@ from judging.records.models import (
     Run,
     RunCandidate,
     RunMetric,
+    SourceKind,
     VerdictSource,
 )
 from judging.transfer.results_import.answers import LocatedVerdict, is_turned, other_side
@@ -208,6 +210,34 @@ def _canonical(state: str | None, value: str | None, *, of_turned: bool = False)
         return str(state)
     stored = json_text.loads(value)
     return canonical(turned(stored) if of_turned else stored)
+
+
+def unsettled_of(run: Run) -> int:
+    """How many comparisons of candidates are unsettled: imported as such, or a judge's two orders that disagree."""
+    said: dict[tuple[Any, ...], str] = {}
+    count = run.unsettled
+    judgements = Judgement.objects.filter(
+        run=run,
+        source__kind=SourceKind.JUDGE,
+        state=SCORED,
+        shown_first__isnull=False,
+        candidate__version__number__gt=0,  # no references
+        other_response__candidate__version__number__gt=0,
+    )
+    for columns in judgements.values_list(*_COLUMNS).iterator():
+        question, value = _stored_comparison(*columns)
+        first = said.pop(question, None)
+        if first is None:
+            said[question] = value
+        elif settled_verdict(first, value) is None:
+            count += 1
+    return count
+
+
+def _stored_comparison(*columns: Any) -> tuple[tuple[Any, ...], str]:
+    """The question of a stored verdict, without which answer was shown first, and the verdict."""
+    (*question, _first), said = _stored_verdict(*columns)
+    return tuple(question), json_text.loads(said)
 
 
 def _has_reply(verdict: FileVerdict) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import jinja2
 
-from judging.core.builtin import BUILTINS, NAMES, builtin
+from judging.core.builtin import BUILTINS, NAMES, PAIR, builtin
 
 ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
@@ -18,8 +18,11 @@ def rendered(
     name: str, content: str = "the answer", max_score: int = 10, source: str = "", **fields: Any
 ) -> str:
     data = {"question": "the question", "gt": None, "ref_answer": None, "history": None} | fields
+    answers = {"response": {"content": content}}
+    if BUILTINS[name].kind == PAIR:
+        answers = {"a": {"content": content}, "b": {"content": "the other"}}
     return ENVIRONMENT.from_string(source or builtin(name).source).render(
-        data=data, response={"content": content}, min_score=1.0, max_score=max_score, criteria=CRITERIA
+        data=data, **answers, min_score=1.0, max_score=max_score, criteria=CRITERIA
     )
 
 

@@ -5,8 +5,10 @@ from judging.core.injection_check import holds_verdict
 from tests.judging.core.builtin_prompts import CRITERIA, ENVIRONMENT, names_of, rendered
 
 
-def test_there_are_seven_in_each_language() -> None:
-    assert [sum(one.language == language for one in BUILTINS.values()) for language in ("zh", "en")] == [7, 7]
+def test_each_is_there_in_both_languages() -> None:
+    assert [sum(one.language == language for one in BUILTINS.values()) for language in ("zh", "en")] == [
+        10
+    ] * 2
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,7 +74,7 @@ def test_a_scoring_prompt_asks_for_a_number_on_the_scale(name: str) -> None:
     assert (" 1（" in text and "到 5（" in text) or ("from 1 (" in text and "to 5 (" in text)
 
 
-@pytest.mark.parametrize("name", names_of("comparison"))
+@pytest.mark.parametrize("name", names_of("comparison", "pair"))
 def test_a_comparison_asks_for_one_of_five_verdicts(name: str) -> None:
     text = rendered(name, ref_answer="r")
     assert all(f"[[{verdict}]]" in text for verdict in ("A>>B", "A>B", "A=B", "B>A", "B>>A"))
@@ -99,6 +101,18 @@ def test_the_answer_is_between_fences(name: str) -> None:
 @pytest.mark.parametrize("name", names_of("score", "reference"))
 def test_the_prompt_itself_holds_no_number_as_verdict(name: str) -> None:
     assert not holds_verdict(rendered(name, ref_answer="r"))
+
+
+@pytest.mark.parametrize("name", names_of("pair"))
+def test_two_candidates_answers_are_shown_without_a_model_s_name(name: str) -> None:
+    text = rendered(name, "first")
+    assert text.index("\nfirst\n") < text.index("\nthe other\n")
+    assert "model" not in builtin(name).source
+
+
+@pytest.mark.parametrize("name", names_of("pair"))
+def test_a_pair_is_compared_by_the_reference_where_the_template_shows_it(name: str) -> None:
+    assert ("uploaded" in rendered(name, ref_answer="uploaded")) == name.startswith("reference")
 
 
 def test_an_unknown_name_is_an_error() -> None:

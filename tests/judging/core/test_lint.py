@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from judging.core.builtin import NAMES, builtin
-from judging.core.lint import Lint, LintFinding, Longest, lint
+from judging.core.lint import Lint, LintFinding, Longest, is_of_pairs, lint, subjects
 from judging.core.prompts import RenderItem
 from judging.core.sandbox.job import SandboxFailure, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
@@ -340,7 +340,7 @@ def test_rows_without_a_reference_are_counted_where_the_template_looks_for_one(
         for given, said in ((None, None), ("a", None), (" ", "b"), (" ", ""), (0, None))
     ]
     counted = linted(sandbox, builtin(name).source, rows).without_reference
-    assert counted == (0 if "score" in name or "checklist" in name else 2)
+    assert counted == (2 if "reference" in name or "comparison" in name else 0)
 
 
 @pytest.mark.parametrize(
@@ -410,3 +410,52 @@ def test_a_tag_for_other_templates_is_refused_in_a_sentence(sandbox: Sandbox, ta
 
 def test_lipsum_is_an_unknown_name(sandbox: Sandbox) -> None:
     assert ("unknown_name", "lipsum") in found(sandbox, "{{ lipsum() }}")
+
+
+PAIRS = "{{ data.question }} {{ a.content }} {{ b.content }}"
+TWO_ANSWERS = [
+    (line, {"question": "q"}, {"content": f"answer {number}", **more})
+    for line in (1, 2)
+    for number, more in enumerate(({"language": "en"}, {}))
+]
+
+
+def linted_pairs(sandbox: Sandbox, template: str, script: str | None = None) -> Lint:
+    items = subjects(sandbox, TWO_ANSWERS, script, of_pairs=True)
+    return lint(sandbox, template, items, of_pairs=True)
+
+
+def test_a_template_that_compares_candidates_needs_both_answers(sandbox: Sandbox) -> None:
+    assert linted_pairs(sandbox, PAIRS) == Lint(longest=Longest(1, 19, 5), rows=2)
+    assert [one.code for one in linted_pairs(sandbox, "{{ a.content }}").warnings] == ["answers_unused"]
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "suggestion"),
+    [
+        ("{{ response.content }}", "response_of_pair", "a.content"),
+        ("{{ a.model_name }}", "model_of_pair", None),
+        ("{{ b.candidate }}", "model_of_pair", None),
+        ("{{ a.contents }}", "unknown_name", "a.content"),
+    ],
+)
+def test_what_a_comparison_of_candidates_does_not_show_is_explained(
+    sandbox: Sandbox, more: str, code: str, suggestion: str | None
+) -> None:
+    (error,) = linted_pairs(sandbox, PAIRS + more).errors
+    assert (error.code, error.suggestion, error.rows) == (code, suggestion, 2)
+
+
+def test_a_field_that_one_of_two_answers_has_is_missing_in_the_other(sandbox: Sandbox) -> None:
+    (warning,) = linted_pairs(sandbox, PAIRS + "{{ a.language }}").warnings
+    assert (warning.code, warning.name, warning.rows) == ("name_missing", "a.language", 2)
+
+
+def test_a_script_s_fields_of_both_answers_are_known(sandbox: Sandbox) -> None:
+    script = "def preprocess(data, resp, **kwargs):\n    resp.x = 1\n    kwargs['other_resp'].x = 2"
+    assert linted_pairs(sandbox, PAIRS + "{{ a.x }}{{ b.x }}", script).errors == ()
+
+
+def test_a_template_for_pairs_is_known_by_its_names(sandbox: Sandbox) -> None:
+    assert is_of_pairs(sandbox, PAIRS)
+    assert not is_of_pairs(sandbox, "{{ response.content }} {% for a in data.messages %}{{ a }}{% endfor %}")

@@ -64,7 +64,7 @@ def test_both_pages_have_the_same_examples_and_code() -> None:
 def test_every_name_of_a_template_has_an_example_that_holds(language: str, sandbox: Sandbox) -> None:
     found = examples(section(PAGES[language], 1))
     fields = {name.partition(".")[0] for name, _template, _value in found}
-    assert fields | {"criteria"} == {field.name for field in dataclasses.fields(RenderItem)}
+    assert fields | {"criteria", "other"} == {field.name for field in dataclasses.fields(RenderItem)}
     item = RenderItem(
         data=data(),
         response=response(),

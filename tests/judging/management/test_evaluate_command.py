@@ -105,7 +105,9 @@ def test_the_documented_example_of_a_metrics_file_runs_as_it_is_written(folder: 
         metrics.write_text(metrics.read_text().replace("http://127.0.0.1:8000/v1", judge.url))
         found = evaluated(start_run(folder / "rows.jsonl", metrics, ""), folder)
         uploaded = [one.prompt for one in judge.requests if "Answer: It is 2.\nRate" in one.prompt]
-    assert (found["judgements"], found["scored"]) == (12, 12)
-    means = {name: one["mean"] for name, one in found["report"]["candidates"]["qwen3"].items()}
-    assert means == {"correctness": 4, "judges": 4, "comparison": 3, "rules": 4}
+    # The same reply to all: it states no verdict of the two metrics that ask for words.
+    assert (found["judgements"], found["scored"], found["unparsed"]) == (21, 15, 6)
+    means = {name: cell["mean"] for name, cell in found["report"]["candidates"]["qwen3"].items()}
+    words = dict.fromkeys(("resolved", "faithfulness"))
+    assert means == {"correctness": 4, "judges": 4, "comparison": 3, "halves": 4, "rules": 4, **words}
     assert len(uploaded) == 1

@@ -19,7 +19,10 @@ from tests.judging.judged import a_judged_run
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
-SHAPE = ["run", "judgements", "scored", "no_score", "unparsed", "errors", "not_run", "people", "refused"]
+SHAPE = [
+    *("run", "judgements", "scored", "no_score", "unparsed", "unsettled", "errors", "not_run"),
+    *("people", "refused"),
+]
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def test_every_verdict_is_counted_by_its_state(version: Version, tmp_path: Path)
     states = ["no_score", "unparsed", "error", "not_run"]
     rest = [verdict(2, value=None, state=state, repeat=n, reason="x") for n, state in enumerate(states, 1)]
     summary = take(version, tmp_path, verdict(), verdict(3, rater="R1"), *rest)
-    assert [summary[name] for name in SHAPE[1:-1]] == [6, 2, 1, 1, 1, 1, 1]
+    assert [summary[name] for name in SHAPE[1:-1]] == [6, 2, 1, 1, 0, 1, 1, 1]
 
 
 def test_a_verdict_is_a_judgement_of_an_imported_run(version: Version, tmp_path: Path) -> None:
@@ -265,7 +268,7 @@ def test_a_metric_without_a_declared_scale_has_no_bounds(version: Version, tmp_p
     cell = report_document(run)["candidates"]["alpha"]["score"]
     assert (cell["mean"], cell["unparsed"]) == (7, 1)
     definition = json.loads(run.metrics.get().definition)
-    assert (definition["scale_declared"], definition["values"]) == (False, "number")
+    assert (definition["scale_declared"], definition["gives"]) == (False, "score")
 
 
 def test_a_declared_scale_is_kept(version: Version, tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ from tests.make import a_version
 pytestmark = pytest.mark.django_db
 
 
-COUNTS = ("items", "responses", "scored", "no_score", "unparsed", "errors", "not_run", "overridden")
+COUNTS = (
+    *("items", "responses", "scored", "no_score", "unparsed", "unsettled", "errors", "not_run"),
+    "overridden",
+)
 EMPTY_CELL = {
     **dict.fromkeys(COUNTS, 0),
     **dict.fromkeys(("mean", "ci_low", "ci_high", "low_bound", "high_bound", "kind")),
@@ -40,6 +43,7 @@ EMPTY = {
     },
     "left_out": {
         **dict.fromkeys(("bad_rows", "not_read_to_its_end", "rows_not_drawn", "rows_without_answers")),
+        "pairs_without_answers": 0,
         "excluded_by": [],
     },
     "pairs": [],

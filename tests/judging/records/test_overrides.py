@@ -134,7 +134,7 @@ def test_what_a_reviewer_gave_a_value_is_not_asked_again_with_the_unparsed(
     judge(run, lambda _: said(9))
     assert in_force(one) == (1, None, "scored", "3", 3.0)
     assert counts_in_force(Run.objects.get(pk=run.pk)) == {
-        "scored": 2, "no_score": 0, "unparsed": 0, "error": 4, "not_run": 0,
+        "scored": 2, "no_score": 0, "unparsed": 0, "unsettled": 0, "error": 4, "not_run": 0,
     }  # fmt: skip
 
 

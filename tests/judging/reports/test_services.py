@@ -102,6 +102,7 @@ def test_rows_that_were_not_drawn_are_named_with_the_seed(project: Project) -> N
         "rows_not_drawn": 5,
         "seed": 7,
         "rows_without_answers": 0,
+        "pairs_without_answers": 0,
         "excluded": 0,
         "excluded_by": [],
     }

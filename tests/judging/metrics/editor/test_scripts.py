@@ -8,7 +8,7 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import User
-from judging.core.builtin import BUILTINS
+from judging.core.builtin import BUILTINS, PAIR
 from judging.core.metric_definition import MetricDefinition
 from judging.core.scripts import RECOMMENDED
 from judging.metrics.editor.scripts import LABELS
@@ -185,7 +185,9 @@ def test_the_fix_changes_the_pattern_without_saving(
     assert "repair:" not in page.text
 
 
-@pytest.mark.parametrize("name", [name for name in BUILTINS if name.endswith(".en")])
+@pytest.mark.parametrize(
+    "name", [name for name in BUILTINS if name.endswith(".en") and BUILTINS[name].kind != PAIR]
+)
 def test_a_further_judge_model_starts_from_any_template(
     name: str, client_of: ClientOf, alice: User, metric: Metric
 ) -> None:

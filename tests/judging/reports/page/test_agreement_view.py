@@ -197,6 +197,7 @@ def a_side_pair(a: str, b: str, **changes: Any) -> dict[str, Any]:
         "ties": 2,
         "losses": 2,
         "both_bad": 0,
+        "unsettled": 0,
         "win_rate": 0.7,
         "ci_low": 0.55,
         "ci_high": 0.8,
@@ -226,10 +227,12 @@ def test_the_steps_of_a_pair_fill_one_bar() -> None:
 
 def test_comparisons_that_are_not_connected_are_said_to_be_so() -> None:
     cell = dict.fromkeys(("rank_low", "rank_high", "rating", "rating_low", "win_rate", "ci_low", "ci_high"))
-    counts = dict.fromkeys(("wins", "ties", "losses", "both_bad", "comparisons"), 0)
+    counts = dict.fromkeys(("wins", "ties", "losses", "both_bad", "unsettled", "comparisons"), 0)
     one = {"metric": "m", "by": "people", "candidates": {"a": cell | counts}, "pairs": [], "steps": {}}
     (view,) = side_views(
-        {"side_by_side": [one | {"connected": False, "first_side": {"share": None}}]}, "m", {}
+        {"side_by_side": [one | {"connected": False, "one_order": False, "first_side": {"share": None}}]},
+        "m",
+        {},
     )
     assert view.warnings == ["The comparisons do not connect all candidates, so there is no common rating."]
 

@@ -194,7 +194,7 @@ def test_a_narrow_scale_has_three_decimals() -> None:
 
 
 def test_coverage_counts_all_metrics_and_says_which_lacks_what() -> None:
-    whole = {"asked": 240, "scored": 240, "unparsed": 0, "errors": 0, "not_run": 0}
+    whole = {"asked": 240, "scored": 240, "unparsed": 0, "unsettled": 0, "errors": 0, "not_run": 0}
     part = {**whole, "scored": 120, "unparsed": 120}
     document = {
         "rows": 240,
