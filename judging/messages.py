@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop, pgettext
 
 from datasets.messages import translated
 from evalsite.templatetags.show import duration
@@ -20,9 +21,30 @@ from judging.core.placeholders import Hint
 from judging.core.reasons import REASONS, ReasonKind, ShownIn
 from judging.core.results_file.records import REFUSALS, VALUE_KINDS, RefusedLine
 from judging.core.sandbox.texts import MESSAGES, PARTS, RUNNING, SYNTAX
+from judging.core.values import Value, value_of, value_text, value_texts
 
 KINDS: dict[str, ReasonKind] = {**REASONS, **ERROR_KINDS}
 """Of every code of a judgement's reason, a call's error or a run's problem."""
+
+
+def pass_or_fail(value: bool) -> str:
+    return pgettext("verdict", "Pass") if value else pgettext("verdict", "Fail")
+
+
+def verdict_text(value: Value | None) -> str:
+    """A verdict for display: pass or fail in words, a label as it is, a number without trailing zeros; '' for None."""
+    return pass_or_fail(value) if isinstance(value, bool) else value_text(value)
+
+
+def stored_verdict_text(text: str | None) -> str:
+    """The same for a stored value, which is JSON."""
+    return verdict_text(value_of(text))
+
+
+def verdict_texts(values: Sequence[Value | None]) -> list[str]:
+    """The verdicts of a column: as `verdict_text`, but all numbers have the same number of decimals."""
+    texts = zip(values, value_texts(values), strict=True)
+    return [pass_or_fail(value) if isinstance(value, bool) else text for value, text in texts]
 
 
 def reason_sentence(code: str, detail: str = "", shown_in: ShownIn = "") -> str:

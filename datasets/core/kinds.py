@@ -10,6 +10,7 @@ SCORE = "score"
 CATEGORY = "category"
 COMPARISON = "comparison"
 CHECKLIST = "checklist"
+FREE_TEXT = "free_text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ KINDS: dict[str, Kind] = {
         Kind(CATEGORY, CATEGORY),  # one of the labels
         Kind(COMPARISON, COMPARISON),  # A>>B, A>B, A=B, B>A, B>>A, or both_bad where offered
         Kind(CHECKLIST, PASS_FAIL),  # the share of points met; each reply is about one criterion
-        Kind("free_text"),
+        Kind(FREE_TEXT),
         Kind("rank"),  # stored as comparisons
         Kind("spans"),
     )

@@ -3,10 +3,11 @@
 Findings are codes and counts; `judging.messages.lint_sentence` makes sentences of them.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 from datasets.core.rubric import RUBRIC
@@ -15,6 +16,7 @@ from datasets.core.variables import is_reference
 from judging.core.checklists import criterion_variables, rubric_of
 from judging.core.placeholders import KINDS, Hint, expression_for, hints
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, estimated_tokens, names_of, render
+from judging.core.reading.words import PLAIN_NAMES, STRONG_NAMES, STRONG_WORDS
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.wire import Path, dotted
@@ -64,6 +66,10 @@ CODES: dict[str, Text] = {
         "“%(name)s” does not exist: judges that compare candidates don't see the names of models, so that they can't "
         "favour one."
     ),
+    "no_answer_format": gettext_noop(
+        "The template does not say in which form to answer, so replies may not be readable. End it with "
+        "{{ answer_format }}."
+    ),
     "set_in_loop": gettext_noop(
         "The value that the loop gives “%(name)s” is lost at the end of each turn. Write "
         "{%% set counted = namespace(n=0) %%} before the loop and {%% set counted.n = counted.n + 1 %%} inside it."
@@ -84,12 +90,22 @@ Subject = tuple[int, RenderItem | SandboxFailure]
 # A row's line, its data, and one of its answers or None.
 Answer = tuple[int, dict[str, Any], dict[str, Any] | None]
 
+_VERDICT_NAMES = "|".join(
+    re.escape(name)
+    for name in sorted({*STRONG_NAMES, *STRONG_WORDS, *chain(*PLAIN_NAMES.values())}, key=len, reverse=True)
+)
+_ANSWER_FORM = re.compile(
+    rf"""answer_format\b|["'“‘](?:{_VERDICT_NAMES})["'”’]|<(?:{_VERDICT_NAMES})>|(?<![^\W\d_])(?:{_VERDICT_NAMES})\s?[:：]""",
+    re.IGNORECASE,
+)
+"""Where a template names a verdict: in quotes, in a tag or before a colon."""
+
 FIRST_ROWS = 10
 _BATCH = 500
 _REFERENCE = ("data", "ref_answer")
 _REFERENCES = (_REFERENCE, ("data", "gt"))
 _ROOTS = (
-    *("data", "preprocess_result", "max_score", "min_score"),
+    *("data", "preprocess_result", "max_score", "min_score", "answer_format"),
     *("judge_resps", "judge_reqs", "criterion", "criteria"),
 )
 _OF_ONE, _OF_PAIR = ("response",), ("a", "b")  # the answers in a template
@@ -301,6 +317,8 @@ class _Linting:
         used = {lookup.path[0] for lookup in self._names.used}
         if not used.issuperset(self._answers):
             yield LintFinding("answers_unused" if self._answers == _OF_PAIR else "response_unused")
+        if not says_how_to_answer(self._template):
+            yield LintFinding("no_answer_format")
         for lookup in self._names.set_in_loops:
             yield LintFinding("set_in_loop", lookup.name, lookup.line)
 
@@ -336,6 +354,11 @@ class _Linting:
         if self._answers == _OF_PAIR and _root(name) in _OF_PAIR and name.partition(".")[2] in _MODEL_NAMES:
             return "model_of_pair", None
         return "unknown_name", self._known.suggestion(name)
+
+
+def says_how_to_answer(template: str) -> bool:
+    """Whether a template asks for a form of verdict that is read wherever it stands in a reply."""
+    return "[[" in template or bool(_ANSWER_FORM.search(template))
 
 
 def _count(by_key: dict[Key, _Occurrences], key: Key, row: int, line: int | None, message: str = "") -> None:

@@ -115,9 +115,12 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     @property
     def kind(self) -> str:
         """What it gives; '' if that is whatever its last script returns."""
-        if self.gives or self.postprocess or not (self.judges or self.rules):
-            return self.gives
-        return self.asks_for
+        return self.gives if self.gives or self.ends_with_script else self.asks_for
+
+    @property
+    def ends_with_script(self) -> bool:
+        """Whether a script's return is its value."""
+        return bool(self.postprocess) or not (self.judges or self.rules)
 
     @property
     def asks_for(self) -> str:

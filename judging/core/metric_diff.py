@@ -8,22 +8,26 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, Label, MetricDefinition
 
 Kind = Literal["same", "gone", "new", "skipped"]
 MOST_COMPARISONS = 4_000_000  # of pairs of lines; longer texts are shown as replaced as a whole
 CONTEXT = 3  # unchanged lines shown around a change
 
 _METRIC_SETTINGS = (
-    "name",
-    "min_score",
-    "max_score",
-    "undefined",
-    "sandbox",
-    "jury",
-    "quorum",
-    "ask_again",
-    "structured",
+    *(
+        "name",
+        "gives",
+        "labels",
+        "compares",
+        "baseline",
+        "both_bad",
+        "three_steps",
+        "any_pairs",
+        "all_answers",
+    ),
+    *("min_score", "max_score", "whole", "step", "at_once", "structured", "ask_again"),
+    *("undefined", "sandbox", "jury", "quorum"),
 )
 _METRIC_TEXTS = ("preprocess", "rules", "postprocess")
 _JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
@@ -142,8 +146,13 @@ def _unchanged(old: list[str], start: int, end: int, shift: int, head: int, tail
 
 def as_text(value: Any) -> str:
     """A setting's value for display; '' for none."""
-    if value is None or value in ("", {}):
+    if value is None or value in ("", {}, ()):
         return ""
+    if isinstance(value, tuple):
+        return ", ".join(as_text(part) for part in value)
+    if isinstance(value, Label):
+        meaning = f"{value.label}: {value.description}" if value.description else value.label
+        return meaning if value.value is None else f"{meaning} = {as_text(value.value)}"
     if isinstance(value, float) and value == int(value):
         return str(int(value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

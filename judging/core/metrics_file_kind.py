@@ -235,7 +235,7 @@ def written_kind(metric: MetricDefinition) -> dict[str, Any]:
         "ask_again": metric.ask_again,
     }
     has_scale = metric.asks_for in (SCORE, COMPARISON) or ends != _NO_SCALE
-    written = scale if has_scale and metric.asks_for != CHECKLIST else {}
+    written: dict[str, Any] = scale if has_scale and metric.asks_for != CHECKLIST else {}
     written |= {name: value for name, value in optional.items() if value}
     if metric.structured != ("auto" if metric.gives else "off"):
         written["structured"] = metric.structured

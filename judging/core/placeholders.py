@@ -43,15 +43,8 @@ NAMES = {
     "history": "data.history",
 }
 ROOTS = (
-    "data",
-    "response",
-    "preprocess_result",
-    "min_score",
-    "max_score",
-    "judge_resps",
-    "judge_reqs",
-    "criterion",
-    "criteria",
+    *("data", "response", "preprocess_result", "min_score", "max_score", "answer_format"),
+    *("judge_resps", "judge_reqs", "criterion", "criteria"),
 )
 MOST = 50  # hints for one template
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from datasets.core.kinds import CHECKLIST
+from judging.core.answer_format import answer_format, language_of
 from judging.core.checklists import criterion_variables, rubric_of
 from judging.core.metric_definition import MetricDefinition, Undefined
 from judging.core.results import Context
@@ -41,6 +42,7 @@ class RenderItem:
     max_score: float = 10
     criteria: dict[str, Any] = field(default_factory=dict)
     other: dict[str, Any] | None = None
+    answer_format: MetricDefinition | None = None  # the metric it is made from; else a score on the scale
 
 
 def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
@@ -57,6 +59,7 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
         if metric.gives == CHECKLIST
         else {},
         other=context.item.other,
+        answer_format=metric,
     )
 
 
@@ -165,13 +168,15 @@ def render(
 ) -> list[Rendered]:
     """Render one text per item, in order. With ``strict``, using an undefined name is an error of that item."""
     job = _job(sandbox, "render", template_source, undefined)
-    outcomes = sandbox.run(job, [_wire(item) for item in items])
+    outcomes = sandbox.run(job, [_wire(item, template_source) for item in items])
     return [_rendered(outcome.value, outcome.failure) for outcome in outcomes]
 
 
 def preview(sandbox: Sandbox, template_source: str, item: RenderItem) -> TemplatePreview:
     """Render one item (lenient), with substituted parts separate from the template's own text."""
-    (outcome,) = sandbox.run(_job(sandbox, "preview", template_source, "lenient"), [_wire(item)])
+    (outcome,) = sandbox.run(
+        _job(sandbox, "preview", template_source, "lenient"), [_wire(item, template_source)]
+    )
     reply = outcome.value
     if reply is None:
         return TemplatePreview((), error=outcome.failure)
@@ -190,7 +195,7 @@ def _job(
     return Job(kind, source, _PromptReply, {"undefined": undefined, "most": sandbox.limits.output_characters})
 
 
-def _wire(item: RenderItem) -> dict[str, Any]:
+def _wire(item: RenderItem, template_source: str) -> dict[str, Any]:
     answer = item.response or {}
     answers = {"response": answer} if item.other is None else {"a": answer, "b": item.other}
     return {
@@ -202,7 +207,15 @@ def _wire(item: RenderItem) -> dict[str, Any]:
         "min_score": _as_written(item.min_score),
         "max_score": _as_written(item.max_score),
         **item.criteria,
+        "answer_format": _answer_format(item, template_source),
     }
+
+
+def _answer_format(item: RenderItem, template_source: str) -> str:
+    if "answer_format" not in template_source:
+        return ""
+    scores = MetricDefinition(name="", min_score=item.min_score, max_score=item.max_score)
+    return answer_format(item.answer_format or scores, language_of(template_source))
 
 
 def _as_written(score: float) -> float:

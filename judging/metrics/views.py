@@ -27,6 +27,7 @@ from judging.guides import guide as shown_guide
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
+from judging.metrics.editor.kind_fields import GIVES_NAMES
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, template_label, templates
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
@@ -193,6 +194,7 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
         "version": row,
         "newest": selectors.newest_version(row.metric),
         "definition": definition,
+        "gives": GIVES_NAMES.get(definition.kind, definition.kind),
         "judges": [(judge, names.get(judge.endpoint or 0, "")) for judge in definition.judges],
     }
     return render(request, "metrics/version.html", context)

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from datasets.core.kinds import CHECKLIST
+from datasets.core.kinds import CATEGORY, CHECKLIST, COMPARISON, PASS_FAIL
 from datasets.models import Candidate, Response, Row, Version
 from datasets.selectors import began_as_legacy, legacy_versions, usable_versions
 from datasets.versions.references import reference_of, reference_response
@@ -143,14 +143,18 @@ def instructions_of_run(run: Run) -> dict[str, str]:
 
 
 def _compares(definition: MetricDefinition) -> bool:
-    """Whether the metric compares answers with the reference instead of scoring them."""
-    return any(judge.parse == "comparison" for judge in definition.judges)
+    """Whether the metric compares answers instead of judging each by itself."""
+    return definition.asks_for == COMPARISON
 
 
 def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
-    """The scale for ratings that matches a metric's values, and its categories."""
+    """The scale for ratings that matches what a metric gives, or else its values, and its categories."""
     if definition.gives == CHECKLIST:
         return None, ()
+    if definition.gives == PASS_FAIL:
+        return "yes_no", ()
+    if definition.gives == CATEGORY and definition.labels:
+        return "categories", definition.label_names
     judged = Judgement.objects.filter(
         run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
     )

@@ -10,9 +10,10 @@ from datasets.models import Response
 from evalsite.truncation import truncate
 from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.values import Value, scale_level, value_texts
+from judging.core.values import Value, scale_level
 from judging.filters.addresses import judgement_url
 from judging.filters.conditions import by_response
+from judging.messages import verdict_texts
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
 from judging.records.models import Judgement, JudgeReply, Run
@@ -60,7 +61,7 @@ class ComparedAnswer:
 
 def pills(values: Sequence[Value], metric: ScaledMetric) -> list[ValuePill]:
     """The values of a column."""
-    texts = value_texts(values)
+    texts = verdict_texts(values)
     return [ValuePill(text, _level(value, metric)) for value, text in zip(values, texts, strict=True)]
 
 
@@ -101,7 +102,7 @@ def compared_answers(
     columns = (
         pills([paired.judge[place] for place in places], metric),
         pills([paired.people[place] for place in places], metric),
-        value_texts([paired.differences[place] for place in places]),
+        verdict_texts([paired.differences[place] for place in places]),
     )
     answers = []
     for place, judge_pill, people_pill, difference in zip(places, *columns, strict=True):

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.table_files import Sheet, csv_of
 from judging.core.charts.svg import as_file
+from judging.core.statistics.document import bins_of
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import ranked
 from judging.records.models import Run
@@ -154,7 +155,7 @@ def _cells(document: Document) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _bars(document: Document) -> Iterator[list[Any]]:
     for candidate, metric, cell in _cells(document):
-        for bar in cell["distribution"]:
+        for bar in bins_of(cell):
             yield [candidate, metric, bar["low"], bar["high"], None, bar["count"]]
         for label, share in cell.get("categories", {}).items():
             yield [candidate, metric, None, None, label, share["count"]]

@@ -119,7 +119,7 @@ class ValueFormat:
 
 def kind_name(kind: str | None) -> str:
     """The type of a metric's values."""
-    return {"number": _("numbers"), "bool": _("true or false"), "category": _("categories")}.get(
+    return {"number": _("numbers"), "bool": _("pass or fail"), "category": _("categories")}.get(
         kind or "", ""
     )
 

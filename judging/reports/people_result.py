@@ -14,11 +14,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, TIE
+from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON_CODES, PASS_FAIL, TIE
 from evalsite.templatetags.show import share
 from judging.core.charts.axis import tick_text
 from judging.core.charts.inline import mini_interval
 from judging.core.people.criteria import Criterion
+from judging.core.statistics.document import bins_of
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.headline import headline_of
 from judging.core.statistics.ranking import ranked_by_wins
@@ -34,7 +35,6 @@ from judging.reports.people_outcomes import RaterText, rated_criteria
 from judging.reports.selectors import metrics_of, series_of
 from judging.reports.services import report_document
 
-HALF = 0.5
 BAR = 120  # width of a distribution bar, in SVG units
 RATE = ValueFormat(rate=True)
 Document = Mapping[str, Any]
@@ -89,7 +89,7 @@ class CriterionResult:
 
     @property
     def in_categories(self) -> bool:
-        return self.criterion.scale == "categories"
+        return self.criterion.gives == CATEGORY
 
 
 @login_required
@@ -180,11 +180,11 @@ def _line(
 ) -> CandidateLine:
     ends, values = _ends(criterion), ValueFormat()
     figures = [cell[key] for key in ("mean", "ci_low", "ci_high")]
-    if criterion.scale == "yes_no":
+    if criterion.gives == PASS_FAIL:
         figures, values = [cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high")], RATE
     segments = _segments(_counts(criterion, cell, undecided))
     line = _drawn(name, figures, values, ends, cell["items"], segments, series)
-    return replace(line, shares=_shares(criterion, cell)) if criterion.scale == "categories" else line
+    return replace(line, shares=_shares(criterion, cell)) if criterion.gives == CATEGORY else line
 
 
 def _shares(criterion: Criterion, cell: Document) -> list[tuple[str, int, str]]:
@@ -217,17 +217,17 @@ def _drawn(
 
 def _counts(criterion: Criterion, cell: Document, undecided: int) -> list[tuple[str, int]]:
     """Counts of people's values, in the scale's order; `undecided`: of answers without a majority."""
-    if criterion.scale == "yes_no":
-        no = sum(score_bin["count"] for score_bin in cell["distribution"] if score_bin["low"] < HALF)
+    if criterion.gives == PASS_FAIL:
+        no = cell["distribution"]["false"]
         neither = min(undecided, cell["scored"] - no)
         names = value_label(criterion, False), _("No majority"), value_label(criterion, True)
         return list(zip(names, (no, neither, cell["scored"] - no - neither), strict=True))
-    if criterion.scale == "categories":
+    if criterion.gives == CATEGORY:
         categories = cell.get("categories") or {}
         return [(category, categories.get(category, {}).get("count", 0)) for category in criterion.categories]
     return [
         (f"{tick_text(score_bin['low'])}–{tick_text(score_bin['high'])}", score_bin["count"])
-        for score_bin in cell["distribution"]
+        for score_bin in bins_of(cell)
     ]
 
 

@@ -69,9 +69,14 @@ def scaled(definition: MetricDefinition) -> ScaledMetric:
     """The metric as the statistics need it."""
     ends = float(definition.min_score), float(definition.max_score)
     low, high = ends if definition.scale_declared else (None, None)
-    checklist = definition.gives == CHECKLIST
+    values = {label.label: label.value for label in definition.labels if label.value is not None}
     return ScaledMetric(
-        definition.name, low, high, compares=definition.compares_reference, checklist=checklist
+        definition.name,
+        low,
+        high,
+        compares=definition.compares_reference and bool(definition.judges),
+        label_values=values if values and len(values) == len(definition.labels) else None,
+        checklist=definition.gives == CHECKLIST,
     )
 
 

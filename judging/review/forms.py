@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.rounding import significant
 from judging.core.values import Value, value_text
+from judging.messages import verdict_text
 
 LARGEST = sys.float_info.max
 
@@ -59,7 +60,9 @@ class OverrideForm(forms.Form):
     ) -> None:
         super().__init__(data, **options)
         self.least, self.most = least, most
-        self.choices = {value_text(choice): choice for choice in choices}
+        if values and all(isinstance(value, bool) for value in values):
+            choices = (True, False)
+        self.choices = {verdict_text(choice): choice for choice in choices}
         self.bools = any(isinstance(value, bool) for value in values)
         self.texts = any(isinstance(value, str) for value in values)
         self.numbers = any(not isinstance(value, bool | str) for value in values) or not (
@@ -86,7 +89,7 @@ class OverrideForm(forms.Form):
             )
         if self.bools and self.numbers:
             return gettext("true or false, or a number from %(least)s to %(most)s.")
-        return gettext("true or false.") if self.bools else gettext("A number from %(least)s to %(most)s.")
+        return gettext("A number from %(least)s to %(most)s.")
 
     def clean_value(self) -> Value:
         text: str = self.cleaned_data["value"].strip()
@@ -97,8 +100,6 @@ class OverrideForm(forms.Form):
         number = _number(text) if self.numbers else None
         if number is None and self.texts:
             return text
-        if not self.numbers:
-            raise ValidationError(_("Enter true or false."))
         if number is None:
             raise ValidationError(_("This is not a number. Enter one with a decimal point, for example 7.5."))
         if not self.least <= number <= self.most:
@@ -108,6 +109,7 @@ class OverrideForm(forms.Form):
     def _chosen(self, text: str) -> Value:
         named = unicodedata.normalize("NFKC", text)
         for name, choice in self.choices.items():
-            if name in (text, named):
+            words = (name.casefold(), value_text(choice)) if isinstance(choice, bool) else ()
+            if name in (text, named) or named.casefold() in words:
                 return choice
         raise ValidationError(_("Enter one of the listed values."))

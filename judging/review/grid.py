@@ -13,12 +13,13 @@ from django.utils.translation import gettext as _
 from datasets.models import Response, Row
 from evalsite.truncation import truncate
 from judging.core.metric_definition import MetricDefinition
-from judging.core.values import value_of, value_texts
+from judging.core.values import value_of
 from judging.filters.conditions import by_response
 from judging.filters.judgement_filter import Filters
 from judging.filters.orders import ListPosition
 from judging.filters.page_limits import LIMITS, Limits
 from judging.filters.search import Match, nearest
+from judging.messages import verdict_texts
 from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, Run
 from judging.records.stored_judgement import data_of
@@ -210,7 +211,7 @@ def _texts(judgements: Sequence[Judgement]) -> list[str]:
     return [
         text
         for _metric, group in by_metric
-        for text in value_texts([value_of(judgement.value_in_force) for judgement in group])
+        for text in verdict_texts([value_of(judgement.value_in_force) for judgement in group])
     ]
 
 

@@ -11,9 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from judging.core.values import stored_value_text
 from judging.filters.addresses import judgement_url
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, stored_verdict_text
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Item, Rating, RatingKind, SkipReason
 from judging.people.selectors import MOST
@@ -54,7 +53,7 @@ def attempts(judgement: Judgement) -> Iterable[Entry]:
         yield Entry(
             None if attempt.finished_at is None else datetime.fromtimestamp(attempt.finished_at, UTC),
             _attempt_text(attempt),
-            stored_value_text(attempt.value) or str(attempt.get_state_display()),
+            stored_verdict_text(attempt.value) or str(attempt.get_state_display()),
             attempt.source.name if attempt.source else "",
             " · ".join(
                 filter(
@@ -76,7 +75,7 @@ def overrides(judgement: Judgement) -> Iterable[Entry]:
         yield Entry(
             override.at,
             _("Override withdrawn") if override.value is None else _("Score overridden"),
-            stored_value_text(override.value),
+            stored_verdict_text(override.value),
             override.by.username,
             override.reason,
             judgement_url(judgement.run, override.judgement_id),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
+from datasets.core.kinds import PASS_FAIL
 from evalsite.access import May, signed_in
 from evalsite.text_diff import sides
 from evalsite.web.headers import part_wanted
@@ -21,12 +22,13 @@ from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.records import COMPARISONS
-from judging.core.values import Value, stored_value_text, value_of
+from judging.core.values import Value, value_of
 from judging.filters.addresses import filters_in, items_url, judgement_url, query_in
 from judging.filters.filter_form import FLAGS
 from judging.filters.judgement_filter import Filters
 from judging.filters.orders import place_of
 from judging.markdown import MarkupBudget, html_of
+from judging.messages import stored_verdict_text
 from judging.people.access import blind_evaluations, ratings_hidden
 from judging.people.selectors import items_about, said_of, seen_by_people
 from judging.records.access import get_judgement
@@ -143,7 +145,9 @@ def _choices(judgement: Judgement, metric: MetricDefinition) -> Sequence[Value]:
     """The only valid values; empty if any value of the type is valid."""
     if judgement.run.by_people:
         return Criterion.from_json(judgement.definition).choices
-    return COMPARISONS if metric.compares_candidates else ()
+    if metric.compares_candidates:
+        return COMPARISONS
+    return (True, False) if metric.gives == PASS_FAIL else metric.label_names
 
 
 def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:
@@ -296,7 +300,7 @@ def _judgement_context(
 
 def _shown(stored: str | None, metric: MetricDefinition) -> str:
     """A stored value as the verdict that it stands for, or else as it is."""
-    return metric.verdict_of(value_of(stored)) or stored_value_text(stored)
+    return metric.verdict_of(value_of(stored)) or stored_verdict_text(stored)
 
 
 def _attempts(judgement: Judgement, metric: MetricDefinition) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from judging.core.reading.forms import FORMS
 from judging.core.reading.thinking import without_thinking
 from judging.core.replies import make_parser
 from judging.core.rules.program import Reason
-from judging.core.values import value_text, verdict_code
+from judging.core.values import verdict_code
 from judging.filters.criteria import MET, NOT_MET, OPEN
 from judging.markdown import marked_as_written
 from judging.marked_text import Place
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, verdict_text
 from judging.records import json_text
 from judging.records.models import Generation, Judgement, JudgeReply
 from judging.records.stored_judgement import (
@@ -93,7 +93,7 @@ class JudgeRequest:
     @property
     def shown(self) -> str:
         """The parsed value as text, or the verdict that it stands for; '' if there is none."""
-        return (self.compares and verdict_code(self.value)) or value_text(self.value)
+        return (self.compares and verdict_code(self.value)) or verdict_text(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def judgement_view(
         both=[
             Both(
                 metric.judges[verdict["judge"]].name,
-                verdict_code(verdict["value"]) or value_text(verdict["value"]),
+                verdict_code(verdict["value"]) or verdict_text(verdict["value"]),
                 verdict["flip"],
                 verdict["reason"] == ORDERS_DISAGREE,
             )
@@ -249,7 +249,7 @@ def criterion_lines(checklist: Checklist, replies: Sequence[JudgeReply]) -> list
     return [
         CriterionLine(
             criterion.text,
-            value_text(criterion.points),
+            verdict_text(criterion.points),
             criterion.tags,
             OPEN if criterion.met is None else MET if criterion.met else NOT_MET,
             "\n\n".join(filter(None, [_why_open(criterion.reason), *_said_of(number, replies)])),
@@ -289,7 +289,7 @@ def _rules(text: str) -> list[RuleLine]:
             line["line"],
             line["field"],
             line["function"],
-            value_text(line["score"]),
+            verdict_text(line["score"]),
             rule_sentence(Reason(line["reason"], line["params"])),
             line["answer"] or "",
         )

@@ -17,7 +17,6 @@ from datasets.models import Response
 from evalsite.access import signed_in
 from evalsite.templatetags.show import number
 from evalsite.web.headers import download_headers, file_stem, part_wanted
-from judging.core.values import stored_value_text
 from judging.filters.addresses import remember_view
 from judging.filters.counts import count_text, counts_are_exact, counts_by_state
 from judging.filters.filter_form import FilterForm, form_in
@@ -25,6 +24,7 @@ from judging.filters.judgement_filter import ANYTHING, CURRENT, Filters
 from judging.filters.orders import place_from
 from judging.filters.page_limits import LIMITS, Limits
 from judging.markdown import html_of
+from judging.messages import stored_verdict_text
 from judging.people.access import ratings_hidden
 from judging.people.disagreement import differences
 from judging.records.access import get_judgement, get_run
@@ -134,7 +134,7 @@ def pill(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> HttpRes
     filters = form_in(request, judgement.run).filters
     base = reverse("runs:judgements", args=(slug, pk))
     shown = pill_of(
-        judgement, definition_now(judgement.run_metric), stored_value_text(judgement.value_in_force)
+        judgement, definition_now(judgement.run_metric), stored_verdict_text(judgement.value_in_force)
     )
     return HttpResponse(shown.html(base, filters.query(), current_marks(judgement)))
 

@@ -10,13 +10,14 @@ import msgspec
 from django.db.models import QuerySet
 
 from evalsite.truncation import truncate
-from judging.core.values import Value, value_of, value_texts
+from judging.core.values import Value, value_of
 from judging.filters.conditions import BY_METRICS, BY_SOURCES
 from judging.filters.filter_form import FLAGS
 from judging.filters.judgement_filter import Filters
 from judging.filters.orders import ListPosition, place_of
 from judging.filters.page_limits import LIMITS, Limits
 from judging.filters.search import nearest
+from judging.messages import verdict_texts
 from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.records.overrides import attempts_of, history_of
@@ -121,7 +122,7 @@ def lines_of(run: Run, ids: Sequence[int]) -> list[JudgementLine]:
     of_values = [metrics[judgement.run_metric_id] for judgement in judgements for _both in range(2)]
     texts = [
         metric.verdict_of(value) or text
-        for metric, value, text in zip(of_values, values, value_texts(values), strict=True)
+        for metric, value, text in zip(of_values, values, verdict_texts(values), strict=True)
     ]
     return [
         _line(run, judgement, in_force, own)

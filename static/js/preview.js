@@ -33,16 +33,27 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Only two ways of parsing a reply need an expression or a path.
+// The fields of other kinds are hidden but keep what was typed; only two ways of reading a reply need an expression or a path.
 function patterns() {
+  const gives = form.querySelector("input[name=gives]:checked")?.value || "script";
+  for (const part of form.querySelectorAll("[data-gives]")) part.hidden = !part.dataset.gives.split(" ").includes(gives);
   for (const judge of form.querySelectorAll("fieldset[data-judge]")) {
     const way = judge.querySelector("select[name$='-parse']").value;
     judge.querySelector("[data-pattern]").hidden = !["regex", "json_path"].includes(way);
-    judge.querySelector("[data-comparison]").hidden = way !== "comparison";
   }
 }
 form.addEventListener("change", patterns);
 patterns();
+
+// There is always a blank row for another label.
+form.addEventListener("input", (event) => {
+  const row = event.target.closest(".label-row");
+  if (!row?.matches(":last-of-type")) return;
+  const blank = row.cloneNode(true);
+  for (const field of blank.querySelectorAll("input")) field.value = "";
+  row.after(blank);
+});
+form.querySelector("[data-add-label]").hidden = true;
 
 async function tryOnRow(address) {
   asking?.abort();

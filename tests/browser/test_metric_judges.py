@@ -51,9 +51,22 @@ def test_a_second_judge_is_added_moved_and_saved(editor: Page, metric: Metric) -
 
 
 def test_both_orders_are_offered_for_comparisons_only(editor: Page) -> None:
-    expect(editor.locator("[data-comparison]")).to_be_hidden()
-    editor.select_option("#id_judge-0-parse", "comparison")
-    expect(editor.locator("[data-comparison]")).to_be_visible()
+    both_orders = editor.locator("#id_judge-0-both_orders")
+    expect(both_orders).to_be_hidden()
+    editor.get_by_label("Comparison with the reference").check()
+    expect(both_orders).to_be_visible()
+
+
+def test_a_blank_row_follows_the_last_label_and_labels_survive_another_choice(editor: Page) -> None:
+    rows = editor.locator(".label-row")
+    editor.get_by_label("Category", exact=True).check()
+    rows.nth(0).get_by_label("Label", exact=True).fill("faithful")
+    rows.nth(1).get_by_label("Label", exact=True).fill("made up")
+    expect(rows).to_have_count(3)
+    editor.get_by_label("Pass or fail").check()
+    expect(rows.first).to_be_hidden()
+    editor.get_by_label("Category", exact=True).check()
+    expect(rows.nth(1).get_by_label("Label", exact=True)).to_have_value("made up")
 
 
 def test_a_script_s_mistake_and_then_its_result_appear_while_typing(editor: Page) -> None:

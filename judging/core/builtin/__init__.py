@@ -9,28 +9,39 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datasets.core.kinds import CHECKLIST, COMPARISON, SCORE
+from datasets.core.kinds import CATEGORY, CHECKLIST, COMPARISON, PASS_FAIL, SCORE
+from judging.core.answer_format import Language
 
 PAIR = "pair"
+GIVES = {
+    "score": SCORE,
+    "comparison": COMPARISON,
+    "reference": SCORE,
+    "pass_fail": PASS_FAIL,
+    "category": CATEGORY,
+    "checklist": CHECKLIST,
+    PAIR: COMPARISON,
+}
+"""The kinds of templates, and the kind of verdict that each gives."""
 _STEMS = (
     *(
         f"{turns}_{kind}"
         for turns in ("single_turn", "multi_turn")
-        for kind in ("score", "comparison", "reference")
+        for kind in GIVES
+        if (turns, kind) != ("single_turn", "checklist")
     ),
-    "multi_turn_checklist",
-    *(f"{what}_{PAIR}" for what in ("single_turn", "multi_turn", "reference")),
+    f"reference_{PAIR}",
 )
 NAMES = tuple(f"{stem}.{language}" for stem in _STEMS for language in ("zh", "en"))
 
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A template with the settings needed to use it in a metric; `kind` is score, comparison, reference, checklist or
-    pair; `gives` is the kind of verdict."""
+    """A template with the settings needed to use it in a metric; `kind` is one of GIVES;
+    `gives` is the kind of verdict."""
 
     name: str
-    language: str
+    language: Language
     kind: str
     source: str
     gives: str
@@ -62,11 +73,11 @@ def chosen(start: str) -> Builtin | None:
 
 
 def _load(name: str) -> Builtin:
-    stem, language = name.split(".")
-    kind = stem.rsplit("_", 1)[1]
+    stem, _dot, ending = name.partition(".")
+    language: Language = "zh" if ending == "zh" else "en"
+    kind = PAIR if stem.endswith(PAIR) else stem.split("_turn_")[1]
     source = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
-    gives = {PAIR: COMPARISON, COMPARISON: COMPARISON, CHECKLIST: CHECKLIST}.get(kind, SCORE)
-    return Builtin(name, language, kind, source, gives)
+    return Builtin(name, language, kind, source, GIVES[kind])
 
 
 BUILTINS: dict[str, Builtin] = {name: _load(name) for name in NAMES}

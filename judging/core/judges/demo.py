@@ -31,12 +31,16 @@ _PARTS = {
     "回答 A": "reference",
     "回答 B": "answer",
 }
+_CHOICE = re.compile(r"^(?:[^\W\d_]{1,20}[:：] ?)?\[\[(?!n\]\])[^\[\]\n]{1,200}\]\]", re.MULTILINE)
 _SCALE = re.compile(r"(\d{1,6})\s*(?:（[^）]{0,60}）|\([^)]{0,80}\))?\s*(?:-|–|~|到|至|to)\s*(\d{1,6})")
 
 
 @dataclass(frozen=True, slots=True)
 class DemoPrompt:
-    """What the demo judge extracts from a prompt; `asks` is score, comparison or nothing."""
+    """What the demo judge extracts from a prompt; `asks` is score, comparison, choice or nothing.
+
+    `choices`: the lines of which the prompt asks for one, such as `Verdict: [[PASS]]`, best first.
+    """
 
     chinese: bool
     asks: str
@@ -44,6 +48,7 @@ class DemoPrompt:
     high: int
     reference: str | None
     answer: str | None
+    choices: tuple[str, ...] = ()
 
 
 def read_prompt(text: str) -> DemoPrompt:
@@ -62,15 +67,22 @@ def read_prompt(text: str) -> DemoPrompt:
     # The instructions come after the last fence; text before it may contain any numbers.
     instructions = text[position:] if around else said
     low, high = _scale(instructions)
-    asks = "comparison" if "[[A>B]]" in said else "score" if "[[" in said or not around else "nothing"
+    choices = tuple(dict.fromkeys(match[0] for match in _CHOICE.finditer(instructions)))
     return DemoPrompt(
         chinese=bool(re.search(r"[\u4e00-\u9fff]", instructions)),
-        asks=asks,
+        asks=_asked_for(said, choices) or ("nothing" if around else "score"),
         low=low,
         high=high,
         reference=parts.get("reference"),
         answer=parts.get("answer"),
+        choices=choices,
     )
+
+
+def _asked_for(said: str, choices: tuple[str, ...]) -> str:
+    if "[[A>B]]" in said:
+        return "comparison"
+    return "choice" if len(choices) > 1 else "score" if "[[" in said else ""
 
 
 def _scale(said: str) -> tuple[int, int]:
@@ -124,6 +136,8 @@ def _compared(prompt: DemoPrompt, matching: int, pairs: int) -> str:
 
 
 def _verdict(prompt: DemoPrompt, share: float) -> str:
+    if prompt.asks == "choice":
+        return prompt.choices[min(int((1 - share) * len(prompt.choices)), len(prompt.choices) - 1)]
     if prompt.asks == "comparison":
         # The reference is assumed to be correct, so the answer can at best be equal to it.
         return "[[A=B]]" if share >= 0.9 else "[[A>B]]" if share >= 0.5 else "[[A>>B]]"
@@ -148,6 +162,8 @@ def _without_reference(prompt: DemoPrompt) -> str:
         return text
     middle = (prompt.low + prompt.high) // 2
     verdict = "[[A=B]]" if prompt.asks == "comparison" else _score_line(prompt, middle)
+    if prompt.asks == "choice":
+        verdict = prompt.choices[(len(prompt.choices) - 1) // 2]
     return f"{text}{middle_note}\n\n{verdict}"
 
 

@@ -12,12 +12,32 @@ from typing import Any, Literal
 
 import msgspec
 
-from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, THREE_STEPS, turned
+from datasets.core.kinds import (
+    BOTH_BAD,
+    CATEGORY,
+    COMPARISON,
+    COMPARISON_CODES,
+    PASS_FAIL,
+    SCORE,
+    THREE_STEPS,
+    turned,
+)
+from datasets.core.kinds import FREE_TEXT as FREE_TEXT_KIND
 from judging.core.values import NO_SCORE, Outcome, Value
 
 Scale = Literal["five", "ten", "yes_no", "categories", "text", "steps", "gsb"]
 
-COMPARING: tuple[Scale, ...] = ("steps", "gsb")
+GIVES: dict[Scale, str] = {
+    "five": SCORE,
+    "ten": SCORE,
+    "yes_no": PASS_FAIL,
+    "categories": CATEGORY,
+    "text": FREE_TEXT_KIND,
+    "steps": COMPARISON,
+    "gsb": COMPARISON,
+}
+"""The kind of verdict that people give on a scale."""
+COMPARING = tuple(scale for scale, kind in GIVES.items() if kind == COMPARISON)
 
 LEFT_EMPTY, FREE_TEXT = "left_empty", "free_text"  # reasons of judgements without a value
 LONGEST_TEXT = 20_000
@@ -42,21 +62,25 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     max_score: float = 5
 
     @property
+    def gives(self) -> str:
+        return GIVES[self.scale]
+
+    @property
     def compares(self) -> bool:
         """Whether it compares two answers."""
-        return self.scale in COMPARING
+        return self.gives == COMPARISON
 
     @property
     def is_ordered(self) -> bool:
         """Whether its values lie on a scale with a width; the others are labels."""
-        return self.compares or self.scale in ("five", "ten")
+        return self.gives in (COMPARISON, SCORE)
 
     @property
     def choices(self) -> tuple[Value, ...]:
         """All valid values, in the order of their keys; none for free text."""
-        if self.scale in ("five", "ten"):
+        if self.gives == SCORE:
             return tuple(range(1, _BOUNDS[self.scale][1] + 1))
-        if self.scale == "yes_no":
+        if self.gives == PASS_FAIL:
             return (True, False)
         if self.compares:
             return (
@@ -90,7 +114,7 @@ def problem_of(criterion: Criterion, value: Any) -> str:
     """Why a value is invalid for a criterion, as a code; '' if it is valid. None and blank texts count as no value."""
     if is_empty(value):
         return "missing" if criterion.required else ""
-    if criterion.scale == "text":
+    if criterion.gives == FREE_TEXT_KIND:
         if not isinstance(value, str):
             return "not_on_scale"
         return "too_long" if len(value) > LONGEST_TEXT else ""
@@ -129,7 +153,7 @@ def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
     """The outcome stored for a value; free text is not a score, but is stored in the detail."""
     if value is None:
         return Outcome(NO_SCORE, reason=LEFT_EMPTY)
-    if criterion.scale == "text":
+    if criterion.gives == FREE_TEXT_KIND:
         return Outcome(NO_SCORE, reason=FREE_TEXT, detail=str(value))
     return Outcome("scored", value)
 

@@ -109,7 +109,7 @@ REFUSALS: dict[str, Text] = {
 
 VALUE_KINDS: dict[str, Text] = {
     SCORE: gettext_noop("number"),
-    PASS_FAIL: gettext_noop("true or false"),
+    PASS_FAIL: gettext_noop("pass or fail"),
     CATEGORY: gettext_noop("category"),
     COMPARISON: gettext_noop("comparison"),
     CHECKLIST: gettext_noop("checklist"),

@@ -1,6 +1,7 @@
 """The structure of the document printed by `report --json`; a figure that cannot be computed is None, never NaN."""
 
-from typing import NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 from .numeric import BinCount
 
@@ -111,7 +112,8 @@ class Cell(Interval):
     `asked` is 0. `unsettled`: comparisons of candidates whose orders, or judges, disagree. `low_bound`,
     `high_bound`: the mean if every unparsed, failed or not run response had got the lowest/highest score (of the scale
     or observed, whichever is further out). `top_share`: share of scored responses at or above the scale's top, averaged
-    per item first. `off_scale`: scored responses outside the declared scale. `notes`: codes, see `NOTES`.
+    per item first. `off_scale`: scored responses outside the declared scale. `distribution`: of numbers
+    bins; of bools and labels the number of responses. `notes`: codes, see `NOTES`.
     """
 
     kind: str | None
@@ -133,7 +135,7 @@ class Cell(Interval):
     high_bound: float | None
     top_share: float | None
     off_scale: int
-    distribution: list[BinCount]
+    distribution: list[BinCount] | dict[str, int]
     notes: list[str]
     rate: NotRequired[float | None]
     rate_ci_low: NotRequired[float | None]
@@ -578,3 +580,9 @@ NOTES = (
     "mixed_kinds",
     "off_scale",
 )
+
+
+def bins_of(cell: Mapping[str, Any]) -> list[Any]:
+    """The bins of a cell's numbers; none for other kinds."""
+    distribution = cell["distribution"]
+    return distribution if isinstance(distribution, list) else []

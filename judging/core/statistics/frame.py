@@ -92,8 +92,9 @@ class ScaledMetric:
     `pass_threshold`: the lowest score that passes (pass@k); None means the top of the scale, true for bools.
     `wanted_difference`: the difference between candidates that the run should be able to detect, in score units.
     `compares`: its numbers 1…5 compare the row's reference (A) with the answer (B): 1 is A>>B, 5 is B>>A.
-    `choices`: the labels that people could choose from, None if their verdicts came from elsewhere.
     `checklist`: its values are shares of points, of which the worst answer can get `least`; means are cut to 0…1.
+    `label_values`: what its labels count as in a mean, if all of them have a value. `choices`: the labels that people
+    could choose from, None if their verdicts came from elsewhere.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ScaledMetric:
     pass_threshold: float | None = None
     wanted_difference: float | None = None
     compares: bool = False
+    label_values: Mapping[str, float] | None = None
     choices: tuple[str, ...] | None = None
     checklist: bool = False
     least: float | None = None

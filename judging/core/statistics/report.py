@@ -56,7 +56,7 @@ from .means import (
     variance_components,
     worst_at_k,
 )
-from .numeric import LEVEL, POWER, Bins, Draws, Floats, Ints, choose_bins, histogram, quiet, same
+from .numeric import LEVEL, POWER, BinCount, Bins, Draws, Floats, Ints, choose_bins, histogram, quiet, same
 from .permutation import slice_p_values
 from .preference import side_by_side
 from .verdicts import combined_per_item, counted, has_single_scores, of_people, verdicts_under
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
 Cells = dict[str, dict[str, Cell]]
 MOST_CATEGORIES = 30
+HALF = 0.5
 FEW = 30  # below this many independent units, the report says so
 
 
@@ -85,6 +86,15 @@ class Scale:
     lowest: float | None = None
     highest: float | None = None
     bins: Bins | None = None
+
+    @property
+    def counts_labels(self) -> bool:
+        """Whether labels have values, so that a mean exists."""
+        return self.kind == "category" and self.low is not None
+
+    @property
+    def has_mean(self) -> bool:
+        return self.kind != "category" or self.counts_labels
 
     @property
     def ends(self) -> Ends | None:
@@ -109,7 +119,7 @@ def scale_of(judgements: DataFrame, metric: ScaledMetric) -> Scale:
     """The scale of the metric that these judgements belong to."""
     kind = next((kind for kind in KINDS if (judgements["kind"] == kind).any()), None)
     if kind == "category":
-        return Scale(metric, kind)
+        return _label_scale(judgements, metric)
     low, high = (0.0, 1.0) if kind == "bool" else (metric.low, metric.high)
     scores = of_kind(judgements, kind)["value"].to_numpy()
     if not scores.size:
@@ -119,10 +129,29 @@ def scale_of(judgements: DataFrame, metric: ScaledMetric) -> Scale:
     return Scale(metric, kind, low, high, lowest, highest, choose_bins(scores, low, high))
 
 
+def _label_scale(judgements: DataFrame, metric: ScaledMetric) -> Scale:
+    """The scale of the labels' values, if every label that occurs has one."""
+    values = metric.label_values or {}
+    if not values or not set(of_kind(judgements, "category")["label"]) <= set(values):
+        return Scale(metric, "category")
+    low, high = min(values.values()), max(values.values())
+    return Scale(metric, "category", low, high, low, high)
+
+
+def _with_label_values(mine: DataFrame, scale: Scale) -> DataFrame:
+    """The rows with their labels' values as numbers, where the scale has them."""
+    values = scale.metric.label_values
+    if not scale.counts_labels or values is None:
+        return mine
+    numbers = mine["label"].astype(object).map(values).astype(np.float64)
+    return mine.assign(value=mine["value"].where(mine["kind"] != "category", numbers))
+
+
 def metric_cells(
     mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool
 ) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
     """Each candidate's cell under one metric and its items' means, from one row per answer."""
+    mine = _with_label_values(mine, scale)
     by_candidate: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
     cells, means = {}, {}
     for name in names:
@@ -138,7 +167,7 @@ def _cell(rows: DataFrame, means: Floats, scale: Scale, clustered: bool) -> Cell
     cell = _counts_and_mean(rows, _main(means, item_units(scored), scale), scale)
     cell["off_scale"] = _off_scale(scored, scale)
     cell["top_share"] = _top_share(scored, scale)
-    cell["distribution"] = histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
+    cell["distribution"] = _distribution(scored, scale)
     _add_rate(cell, rows, scale)
     _add_categories(cell, rows)
     if means.size < len(scored) and scale.kind != "category":
@@ -156,7 +185,7 @@ def _cut(cell: Cell) -> None:
 
 
 def _main(means: Floats, units: Ints, scale: Scale) -> Estimate:
-    if scale.kind == "category":
+    if not scale.has_mean:
         return Estimate(None, None, None, None, means.size, np.unique(units).size)
     return estimate_mean(means, units, scale.ends)
 
@@ -167,7 +196,7 @@ def _counts_and_mean(rows: DataFrame, main: Estimate, scale: Scale) -> Cell:
     states = {state: int(counts.get(state, 0)) for state in STATES}
     asked_for = len(rows) - states[NO_SCORE]
     low = high = main.mean
-    if asked_for > states[SCORED] and scale.kind != "category":
+    if asked_for > states[SCORED] and scale.has_mean:
         low, high = _bounds(rows, scale)
     return Cell(
         kind=scale.kind,
@@ -210,6 +239,17 @@ def _bounds(rows: DataFrame, scale: Scale) -> tuple[float | None, float | None]:
         None if end is None else mean_if_all_got(counted, end) for end in (scale.lowest, scale.highest)
     )
     return low, high
+
+
+def _distribution(scored: DataFrame, scale: Scale) -> list[BinCount] | dict[str, int]:
+    """Bins of numbers; of bools and labels how many responses have each, a combined bool from one half on as true."""
+    if scale.kind == "category":
+        counts = [(-count, label) for label, count in _counts(scored["label"]).items() if count]
+        return {label: -count for count, label in sorted(counts)}
+    if scale.kind == "bool":
+        passed = int((scored["value"] >= HALF).sum())
+        return {"true": passed, "false": len(scored) - passed}
+    return histogram(scored["value"].to_numpy(), scale.bins) if scale.bins else []
 
 
 def _off_scale(scored: DataFrame, scale: Scale) -> int:

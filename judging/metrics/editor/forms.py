@@ -11,15 +11,22 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from datasets.core.kinds import CHECKLIST, COMPARISON
+from datasets.core.kinds import PASS_FAIL
 from evalsite.accounts.models import Project
-from evalsite.rounding import significant
 from judging.core.builtin import chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics.editor.asking_fields import AskingForm, asking_values
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified
+from judging.metrics.editor.kind_fields import (
+    FIXED_SCALES,
+    KindForm,
+    kind_initial,
+    kind_values,
+    typed_kind,
+    typed_labels,
+)
 from judging.metrics.editor.scripts import (
     RecommendedScripts,
     recommended_scripts,
@@ -30,12 +37,8 @@ from judging.metrics.editor.scripts import (
 MAX_SCRIPT = 200_000  # characters
 
 
-class MetricForm(AskingForm):
+class MetricForm(KindForm, AskingForm):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
-    min_score = forms.FloatField(label=gettext_lazy("Lowest score"), initial=1, min_value=-1e9, max_value=1e9)
-    max_score = forms.FloatField(
-        label=gettext_lazy("Highest score"), initial=10, min_value=-1e9, max_value=1e9
-    )
     undefined = forms.ChoiceField(
         label=gettext_lazy("Undefined variables"),
         choices=[
@@ -108,12 +111,6 @@ class MetricForm(AskingForm):
             raise forms.ValidationError(script_sentence(kind, failure))
         return source
 
-    def clean(self) -> dict[str, Any]:
-        values = self.cleaned_data
-        if values.get("min_score", 0) >= values.get("max_score", 10**10):
-            self.add_error("max_score", _("The highest score must be above the lowest."))
-        return values
-
 
 @dataclass(slots=True)
 class MetricForms:
@@ -128,6 +125,9 @@ class MetricForms:
         scripts = self.metric.cleaned_data.get("preprocess") or self.metric.cleaned_data.get("postprocess")
         if valid and not self.judges and not scripts and not self.before.rules:
             self.metric.add_error(None, reason_sentence("no_judge"))
+            return False
+        if valid and not self.metric.cleaned_data["gives"] and not self.result().ends_with_script:
+            self.metric.add_error("gives", _("No script returns a value. Choose what the judge gives."))
             return False
         votes = self.result().votes if valid else 0
         if valid and self.judges and self.result().quorum > votes:
@@ -150,54 +150,46 @@ class MetricForms:
     def result(self) -> MetricDefinition:
         """The definition. Call only after is_valid."""
         values = self.metric.cleaned_data
+        kind = kind_values(values, self.before)
         return msgspec.structs.replace(
             self.before,
             name=values["name"],
-            min_score=values["min_score"],
-            max_score=values["max_score"],
+            **kind,
             undefined=values["undefined"],
             sandbox=values["sandbox"] or "batch",
             jury=values["jury"] or self.before.jury,
             quorum=values["quorum"] or self.before.quorum,
             preprocess=values["preprocess"],
             postprocess=values["postprocess"],
-            judges=tuple(self._judge(judge) for judge in self.judges),
+            judges=tuple(judge.result(values["gives"], kind["gives"]) for judge in self.judges),
             **asking_values(values, self.before),
         )
-
-    def _judge(self, form: JudgeForm) -> JudgeModel:
-        judge = form.result()
-        if not self.before.compares_candidates:
-            return judge
-        return msgspec.structs.replace(judge, both_orders=form.cleaned_data["both_orders"])
 
 
 def metric_forms(
     typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
 ) -> MetricForms:
     """The forms for a definition, with the submitted data, if any. Unless `checked`, errors are not shown."""
-    initial = msgspec.structs.asdict(before)
-    for name in ("min_score", "max_score"):
-        initial[name] = significant(initial[name], 6)
+    initial = msgspec.structs.asdict(before) | kind_initial(before)
     judges = [
-        JudgeForm(
-            typed, project=project, number=number, before=_judge_before(before, number), checked=checked
-        )
+        JudgeForm(typed, project=project, number=number, before=judge_before(before, number), checked=checked)
         for number in judge_numbers(typed, len(before.judges))
     ]
     if typed is not None and not checked:
         initial |= {name: typed[name] for name in MetricForm.base_fields if name in typed}
+        if "gives" in typed:  # of a whole form: an unchecked box is not sent
+            initial |= {"whole": "whole" in typed, "labels": typed_labels(typed)}
     return MetricForms(MetricForm(typed if checked else None, initial=initial), judges, before)
 
 
-def _judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
+def judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
     return before.judges[number] if number < len(before.judges) else None
 
 
 def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefinition:
     """The current input for a preview. It is not validated; invalid values fall back to those in `before`."""
     judges = tuple(
-        _typed_judge(typed, number, _judge_before(before, number) or JudgeModel(name="", template=""))
+        _typed_judge(typed, number, judge_before(before, number) or JudgeModel(name="", template=""))
         for number in judge_numbers(typed, len(before.judges))
     )
     return msgspec.structs.replace(
@@ -206,8 +198,7 @@ def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefini
         undefined="lenient" if typed.get("undefined") == "lenient" else "strict",
         preprocess=unified(typed.get("preprocess", before.preprocess)),
         postprocess=unified(typed.get("postprocess", before.postprocess)),
-        min_score=_float(typed.get("min_score"), before.min_score),
-        max_score=_float(typed.get("max_score"), before.max_score),
+        **typed_kind(typed, before),
     )
 
 
@@ -221,24 +212,18 @@ def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeMode
     )
 
 
-def _float(text: str | None, otherwise: float) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        return otherwise
-
-
 def starting_definition(start: str, name: str) -> MetricDefinition:
     """A new metric's definition, from the built-in template `start` or blank."""
     builtin = chosen(start)
-    judge = (
-        JudgeModel(name="", template=builtin.source, parse=builtin.parse)
-        if builtin
-        else JudgeModel(name="", template="")
-    )
-    if builtin and builtin.gives == CHECKLIST:
-        return MetricDefinition(name=name, min_score=0, max_score=1, judges=(judge,), gives=CHECKLIST)
-    scale = (1.0, 5.0) if builtin and builtin.gives == COMPARISON else (1.0, 10.0)
+    judge = JudgeModel(name="", template=builtin.source if builtin else "")
+    gives = builtin.gives if builtin else PASS_FAIL
+    low, high = FIXED_SCALES.get(gives, (1.0, 10.0))
     return MetricDefinition(
-        name=name, min_score=scale[0], max_score=scale[1], judges=(judge,), ask_again=1, structured="auto"
+        name=name,
+        min_score=low,
+        max_score=high,
+        judges=(judge,),
+        gives=gives,
+        ask_again=1,
+        structured="auto",
     )

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from datasets.core.kinds import SCORE
+from datasets.core.kinds import COMPARISON, SCORE
 from datasets.messages import translated
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
@@ -34,8 +34,7 @@ MAX_JUDGES = 20
 ORDER = "judge_order"  # the form field with the order of judge model numbers
 
 PARSERS = [
-    ("score", gettext_lazy("a score such as [[7]] or Score: 7")),
-    ("comparison", gettext_lazy("a verdict such as [[A>B]]")),
+    ("", gettext_lazy("the verdict that the metric gives")),
     ("regex", gettext_lazy("the last match of a regular expression")),
     ("json_path", gettext_lazy("a value in a JSON reply")),
 ]
@@ -88,14 +87,14 @@ class JudgeForm(forms.Form):
         Endpoint.objects.none(), label=gettext_lazy("Judge model"), empty_label=gettext_lazy("choose one")
     )
     template = CodeField(rows=22, label=gettext_lazy("Prompt template"), max_length=MAX_TEMPLATE)
-    parse = forms.ChoiceField(label=gettext_lazy("Parsed from the reply"), choices=PARSERS)
+    parse = forms.ChoiceField(label=gettext_lazy("Read from the reply"), choices=PARSERS, required=False)
     pattern = forms.CharField(
         label=gettext_lazy("Expression or path"),
         required=False,
         strip=False,
         max_length=2000,
         help_text=gettext_lazy(
-            "A regular expression whose first group is the score, or a JSON path such as result.score."
+            "A regular expression whose first group is the verdict, or a JSON path such as result.score."
         ),
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
     )
@@ -153,9 +152,9 @@ class JudgeForm(forms.Form):
             raise forms.ValidationError(prompt_sentence(failure))
         return source
 
-    def parser(self) -> ParserSpec:
+    def parser(self, otherwise: str = SCORE) -> ParserSpec:
         values = self.cleaned_data
-        return parser_spec(values.get("parse") or "score", values.get("pattern", ""))
+        return parser_spec(values.get("parse") or otherwise, values.get("pattern", ""))
 
     @property
     def repaired_pattern(self) -> str | None:
@@ -170,21 +169,30 @@ class JudgeForm(forms.Form):
             self.add_error("pattern", parser_problem(error))
         return self.cleaned_data
 
-    def result(self) -> JudgeModel:
-        """The judge model. Call only after is_valid."""
+    def result(self, kind: str = SCORE, gives: str = SCORE) -> JudgeModel:
+        """The judge model of a metric of this kind; `gives`: the same if the metric says it itself, otherwise ''. Call
+        only after is_valid."""
         values = self.cleaned_data
         before = self.before or JudgeModel(name="", template="")
+        parse = self.parser(SCORE if gives else written_parse(self.before, kind))
         judge = msgspec.structs.replace(
             with_endpoint(before, values["endpoint"]),
             template=values["template"],
             system_prompt=values["system_prompt"] or None,
             params=values["params"],
-            parse=self.parser(),
+            parse=parse,
             repeats=values["repeats"] or before.repeats,
-            both_orders=values["both_orders"] and values["parse"] == "comparison",
+            both_orders=values["both_orders"] and COMPARISON in (gives, parse),
         )
         named = values["name"].strip()
         return msgspec.structs.replace(judge, name=named) if named and named != before.name else judge
+
+
+def written_parse(before: JudgeModel | None, kind: str) -> str:
+    """How replies are read in a metric that does not say what it gives."""
+    if before is not None and isinstance(before.parse, str):
+        return before.parse
+    return COMPARISON if kind == COMPARISON else SCORE
 
 
 def parser_spec(kind: str, pattern: str) -> ParserSpec:
@@ -228,7 +236,6 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
         builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
         if builtin is not None:
             changed[f"judge-{free}-template"] = builtin.source
-            changed[f"judge-{free}-parse"] = builtin.parse
     elif number in numbers:
         place = numbers.index(number)
         numbers.remove(number)
@@ -241,7 +248,7 @@ def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
 
 def _fill(typed: QueryDict, source: int | None, number: int) -> None:
     """Fill in a new judge model's fields, copied from another or blank."""
-    blank = {"parse": "score", "repeats": "1"}
+    blank = {"repeats": "1"}
     for name in JudgeForm.base_fields:
         value = typed.get(f"judge-{source}-{name}") if source is not None else blank.get(name, "")
         if value is not None and (name != "both_orders" or value):
@@ -249,7 +256,7 @@ def _fill(typed: QueryDict, source: int | None, number: int) -> None:
 
 
 def judge_initial(judge: JudgeModel) -> dict[str, Any]:
-    kind, pattern = (judge.parse, "") if isinstance(judge.parse, str) else next(iter(judge.parse.items()))
+    kind, pattern = ("", "") if isinstance(judge.parse, str) else next(iter(judge.parse.items()))
     return {
         "endpoint": judge.endpoint,
         "name": judge.name,

@@ -31,8 +31,14 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.metrics import services
 from judging.metrics.editor import samples, try_prompt
-from judging.metrics.editor.forms import MetricForms, metric_forms, starting_definition, typed_definition
-from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change
+from judging.metrics.editor.forms import (
+    MetricForms,
+    judge_before,
+    metric_forms,
+    starting_definition,
+    typed_definition,
+)
+from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change, written_parse
 from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
 from judging.metrics.editor.scripts import reply_history, with_script_change
 from judging.metrics.lint_views import template_lint_view
@@ -249,9 +255,9 @@ class JudgeEditor(EditorPage[MetricForms]):
         if self.metric is None or number is None:
             return None
         prefix = f"judge-{number}-"
-        kind, pattern = self.typed.get(f"{prefix}parse", "score"), self.typed.get(f"{prefix}pattern", "")
-        spec = parser_spec(kind, pattern)
+        kind, pattern = self.typed.get(f"{prefix}parse"), self.typed.get(f"{prefix}pattern", "")
         definition = msgspec.structs.replace(typed_definition(self.typed, self.before), name=self.metric.name)
+        spec = parser_spec(kind or written_parse(judge_before(self.before, number), definition.kind), pattern)
         try:
             parser = make_parser(spec, definition.reading_of(JudgeModel(name="", template="", parse=spec)))
         except ParserError as error:
@@ -284,9 +290,13 @@ _LABELS = {
     "single_turn_score": gettext_lazy("Scoring, single turn"),
     "single_turn_comparison": gettext_lazy("Comparison with the reference, single turn"),
     "single_turn_reference": gettext_lazy("Scoring against the reference, single turn"),
+    "single_turn_pass_fail": gettext_lazy("Pass or fail, single turn"),
+    "single_turn_category": gettext_lazy("Category, single turn"),
     "multi_turn_score": gettext_lazy("Scoring, multi-turn"),
     "multi_turn_comparison": gettext_lazy("Comparison with the reference, multi-turn"),
     "multi_turn_reference": gettext_lazy("Scoring against the reference, multi-turn"),
+    "multi_turn_pass_fail": gettext_lazy("Pass or fail, multi-turn"),
+    "multi_turn_category": gettext_lazy("Category, multi-turn"),
     "multi_turn_checklist": gettext_lazy("Checklist (a rubric for each row)"),
 }
 
@@ -298,7 +308,13 @@ def template_label(builtin: Builtin) -> str:
 
 def new_judge_metric(start: str) -> MetricDefinition:
     """A new metric that starts from the built-in template `start`, or from scratch."""
-    names = {"score": _("Quality"), "comparison": _("Against the reference"), "reference": _("Correctness")}
-    names["checklist"] = _("Checklist")
+    names = {
+        "score": _("Quality"),
+        "comparison": _("Against the reference"),
+        "reference": _("Correctness"),
+        "pass_fail": _("Solved"),
+        "category": _("Kind of answer"),
+        "checklist": _("Checklist"),
+    }
     builtin = chosen(start)
     return starting_definition(start, names[builtin.kind] if builtin else "")

@@ -258,7 +258,7 @@ def try_on(preview: PromptPreview, forms: MetricForms) -> Generator[Event]:
         form = forms.judges[preview.judge]
         if not form.is_valid():
             raise CannotTry("no_endpoint" if "endpoint" in form.errors else "form_errors")
-        judge = form.result()
+        judge = form.result(preview.definition.kind, preview.definition.gives)
         settings = settings_for(judge)
     except CannotTry as refusal:
         yield refusal.result

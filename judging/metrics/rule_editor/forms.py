@@ -32,7 +32,7 @@ class RuleForm(MetricForm):
     """`before`: the definition that the form started from. Its judge model's URL is kept if no endpoint is selected."""
 
     # A program scores from 1 to 5, and has no templates.
-    min_score = max_score = undefined = None  # type: ignore[assignment]
+    gives = min_score = max_score = whole = step = labels = undefined = None  # type: ignore[assignment]
 
     rules = CodeField(rows=18, label=gettext_lazy("Rule program"), max_length=MAX_PROGRAM)
     endpoint = EndpointField(

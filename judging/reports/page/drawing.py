@@ -13,6 +13,7 @@ from judging.core.charts.histograms import HistogramTexts, Panel, histogram_char
 from judging.core.charts.intervals import IntervalRow, IntervalTexts, interval_chart
 from judging.core.charts.radar import FEWEST, Shape, radar_chart
 from judging.core.charts.scatter import Point, ScatterTexts, scatter_chart
+from judging.core.statistics.document import bins_of
 from judging.core.statistics.drill_down import Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import Cells, ranked
@@ -32,7 +33,7 @@ def means_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
     texts = IntervalTexts(
         title=_("%(metric)s: mean by candidate") % {"metric": metric.name},
         description="; ".join(f"{row.name}: {row.label}" for row in rows),
-        axis=_("true rate") if rate else _("mean score"),
+        axis=_("pass rate") if rate else _("mean score"),
         mean=_("rate") if rate else _("mean"),
         interval=_("95 % interval"),
         bounds=_("range if all missing scores were lowest or highest"),
@@ -62,7 +63,7 @@ def _scale(rows: list[IntervalRow], metric: ScaledMetric, rate: bool) -> tuple[f
 
 def spread_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
     """Distribution of each candidate's scores as SVG; '' without numeric scores: for booleans the rate is enough."""
-    if not any(cell["distribution"] and cell["kind"] == "number" for cell in cells.values()):
+    if not any(bins_of(cell) and cell["kind"] == "number" for cell in cells.values()):
         return ""
     texts = HistogramTexts(
         title=_("%(metric)s: score distribution") % {"metric": metric.name},
@@ -70,7 +71,7 @@ def spread_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
         axis=_("score"),
         nothing=_("no scores"),
     )
-    panels = [Panel(name, _spread_note(cell), cell["distribution"]) for name, cell in cells.items()]
+    panels = [Panel(name, _spread_note(cell), bins_of(cell)) for name, cell in cells.items()]
     return histogram_chart(chart_id, panels, texts)
 
 
@@ -106,7 +107,7 @@ def _share(mean: float | None, low: float, high: float) -> float | None:
 
 def _spread_note(cell: Mapping[str, Any]) -> str:
     """Number of scores, and how many are missing."""
-    scores = sum(bar["count"] for bar in cell["distribution"])
+    scores = sum(bar["count"] for bar in bins_of(cell))
     said = ngettext("%(n)s score", "%(n)s scores", scores) % {"n": number(scores)}
     missing = cell["responses"] - scores
     return said if not missing else _("%(scores)s, %(n)s missing") % {"scores": said, "n": number(missing)}

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.axis import Axis, tick_text
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
+from judging.core.statistics.document import bins_of
 from judging.core.statistics.ranking import Cells
 from judging.reports.labels import ValueFormat, beside
 from judging.reports.links import Links, breakable, linked
@@ -142,7 +143,7 @@ def _mean_parts(data: BoardData) -> list[Part]:
     intervals = BoardColumn("interval", _("95 % interval"), _("Student's t over items; Wilson for rates."))
     chart = BoardColumn("chart", _("Interval chart"), num=False, head_chart=head)
     spread_column = BoardColumn("spread", _("Distribution"), num=False)
-    several = any(cell["distribution"] for cell in cells.values())
+    several = any(bins_of(cell) for cell in cells.values())
     raw = any("raw_mean" in cell for cell in cells.values())
     mean, judges_mean = _mean_columns(corrected=raw, rate=values.rate)
     return [
@@ -154,7 +155,7 @@ def _mean_parts(data: BoardData) -> list[Part]:
             BoardColumn(
                 "verdicts", _("Shares of the verdicts"), _("A is the reference, B the answer."), num=False
             ),
-            lambda _name, cell: verdict_shares(cell["distribution"]),
+            lambda _name, cell: verdict_shares(bins_of(cell)),
             data.compares and several,
         ),
         (spread_column, lambda name, cell: _spread(data, name, cell, links), several and not values.rate),
@@ -164,11 +165,11 @@ def _mean_parts(data: BoardData) -> list[Part]:
 def _mean_columns(*, corrected: bool, rate: bool) -> tuple[BoardColumn, BoardColumn]:
     """The columns of the means that candidates are ranked by, and of the judge's means beside corrected ones."""
     help_text = _("Over items; missing scores are excluded.")
-    judges_mean = BoardColumn("raw_mean", _("Judge's true rate") if rate else _("Judge's mean"), help_text)
+    judges_mean = BoardColumn("raw_mean", _("Judge's pass rate") if rate else _("Judge's mean"), help_text)
     if corrected:
         help_text = _("The judge's mean, corrected by people's ratings of a random sample.")
         return BoardColumn("mean", _("Corrected by people"), help_text), judges_mean
-    return BoardColumn("mean", _("True rate") if rate else _("Mean"), help_text), judges_mean
+    return BoardColumn("mean", _("Pass rate") if rate else _("Mean"), help_text), judges_mean
 
 
 def _axis(cells: Cells) -> Axis:
@@ -190,7 +191,7 @@ def _interval(data: BoardData, axis: Axis, name: str, cell: Mapping[str, Any]) -
 
 
 def _spread(data: BoardData, name: str, cell: Mapping[str, Any], links: Links) -> str:
-    bins = cell["distribution"]
+    bins = bins_of(cell)
     total = sum(score_bin["count"] for score_bin in bins)
     if not total:
         return NONE

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.axis import tick_text
 from judging.core.charts.series import mark
-from judging.core.statistics.document import CategoryShare
+from judging.core.statistics.document import CategoryShare, bins_of
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.intervals import rate_interval
 from judging.core.statistics.ranking import Cells, comparisons_under, ranked, ranked_by_wins
@@ -116,7 +116,7 @@ def linked_count(count: int, address: str) -> str:
 def distribution_table(cells: Cells, metric: str, links: Links, *, compares: bool = False) -> Table | None:
     """The counts of score bins; None if no score is a number. `compares`: with the verdict that a score stands for, and
     each one's share."""
-    bars = {name: cell["distribution"] for name, cell in cells.items() if cell["distribution"]}
+    bars = {name: bins for name, cell in cells.items() if (bins := bins_of(cell))}
     if not bars:
         return None
     rows = []

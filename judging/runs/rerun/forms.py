@@ -7,15 +7,20 @@ from typing import Any
 
 import msgspec
 from django import forms
+from django.forms.boundfield import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from datasets.core.kinds import CATEGORY, PASS_FAIL, SCORE
 from datasets.messages import translated
-from evalsite.rounding import significant
 from judging.core.metric_definition import MetricDefinition, ParserSpec
 from judging.core.replies import PARSER_PROBLEMS, Parser, ParserError, make_parser
 from judging.metrics.editor.forms import MetricForm
-from judging.metrics.editor.judge_forms import JudgeForm, judge_initial
+from judging.metrics.editor.judge_forms import JudgeForm, judge_initial, parser_spec, written_parse
+from judging.metrics.editor.kind_fields import check_labels, kind_initial, rows_to_fill
+
+_SETTINGS = ("min_score", "max_score", "whole", "step", "jury", "quorum")
+_STATED = ("min_score", "max_score", "whole", "labels")
 
 
 class ReparseForm(forms.Form):
@@ -24,24 +29,40 @@ class ReparseForm(forms.Form):
     min_score = forms.FloatField(label=gettext_lazy("Lowest score"), min_value=-1e9, max_value=1e9)
     max_score = forms.FloatField(label=gettext_lazy("Highest score"), min_value=-1e9, max_value=1e9)
 
+    whole = MetricForm.base_fields["whole"]
+    step = MetricForm.base_fields["step"]
+    labels = MetricForm.base_fields["labels"]
     jury = MetricForm.base_fields["jury"]
     quorum = MetricForm.base_fields["quorum"]
 
     def __init__(self, data: Any = None, *, now: MetricDefinition) -> None:
         self.now = now
-        initial: dict[str, Any] = {
-            "min_score": significant(now.min_score, 6),
-            "max_score": significant(now.max_score, 6),
-        }
+        initial = kind_initial(now)
         initial |= {"jury": now.jury, "quorum": now.quorum}
         for number, judge in enumerate(now.judges):
             stored = judge_initial(judge)
             initial |= {f"parse-{number}": stored["parse"], f"pattern-{number}": stored["pattern"]}
         super().__init__(data, initial=initial)
+        if now.asks_for != CATEGORY:
+            del self.fields["labels"]
+        if now.asks_for != SCORE:
+            del self.fields["whole"], self.fields["step"]
+        if now.asks_for in (PASS_FAIL, CATEGORY):
+            del self.fields["min_score"], self.fields["max_score"]
+        if now.votes_by_majority:
+            del self.fields["jury"]
         for number in range(len(now.judges)):
             self.fields[f"parse-{number}"] = deepcopy(JudgeForm.base_fields["parse"])
             self.fields[f"pattern-{number}"] = deepcopy(JudgeForm.base_fields["pattern"])
             self.fields[f"pattern-{number}"].help_text = ""
+
+    def settings(self) -> list[BoundField]:
+        """The fields of the metric as a whole that its kind has, without its labels."""
+        return [self[name] for name in _SETTINGS if name in self.fields]
+
+    @property
+    def label_rows(self) -> list[dict[str, str]]:
+        return rows_to_fill(self["labels"].value()) if "labels" in self.fields else []
 
     def parts(self) -> list[tuple[str, Any, Any]]:
         """Each judge model's name with its two fields."""
@@ -51,14 +72,16 @@ class ReparseForm(forms.Form):
         ]
 
     def spec(self, number: int) -> ParserSpec:
-        kind = self.cleaned_data.get(f"parse-{number}") or "score"
-        pattern = self.cleaned_data.get(f"pattern-{number}", "")
-        return {kind: pattern} if kind in ("regex", "json_path") else kind
+        judge = self.now.judges[number]
+        way = self.cleaned_data.get(f"parse-{number}") or written_parse(judge, self.now.asks_for)
+        return parser_spec(way, self.cleaned_data.get(f"pattern-{number}", ""))
 
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         if values.get("min_score", 0) >= values.get("max_score", 10**10):
             self.add_error("max_score", _("The highest score must be above the lowest."))
+        for sentence in check_labels(self["labels"].value()) if "labels" in self.fields else ():
+            self.add_error("labels", sentence)
         for number, judge in enumerate(self.now.judges):
             try:
                 make_parser(self.spec(number), self.now.reading_of(judge))
@@ -66,7 +89,7 @@ class ReparseForm(forms.Form):
                 self.add_error(
                     f"pattern-{number}", translated(PARSER_PROBLEMS[error.code], {"detail": error.detail})
                 )
-            if judge.both_orders and self.spec(number) != "comparison":
+            if judge.both_orders and values.get(f"parse-{number}"):
                 self.add_error(
                     f"parse-{number}", _("Judged in both orders, so its replies must be comparison verdicts.")
                 )
@@ -74,11 +97,13 @@ class ReparseForm(forms.Form):
 
     def result(self) -> MetricDefinition:
         """The new definition. Call only after is_valid."""
+        values = self.cleaned_data
+        stated = {name: values[name] for name in _STATED if values.get(name) is not None}
         return msgspec.structs.replace(
             self.now,
-            min_score=self.cleaned_data["min_score"],
-            max_score=self.cleaned_data["max_score"],
-            jury=self.cleaned_data["jury"] or self.now.jury,
+            **stated,
+            step=values.get("step") or 0,
+            jury=values.get("jury") or self.now.jury,
             quorum=self.cleaned_data["quorum"] or self.now.quorum,
             judges=tuple(
                 msgspec.structs.replace(judge, parse=self.spec(number))

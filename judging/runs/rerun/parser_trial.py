@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from datasets.models import Response
 from judging.core.replies import Parser, turned_back
-from judging.core.values import Value, value_text
+from judging.core.values import Value
 from judging.filters.conditions import BY_METRICS
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, verdict_text
 from judging.metrics.editor.try_prompt import read_replies
 from judging.metrics.models import Metric
 from judging.records import json_text
@@ -109,8 +109,8 @@ def _try_parser(pairs: list[tuple[Judgement, JudgeReply]], parser: Parser) -> li
             reply.repeat,
             reply.swapped,
             _end_of(reply.content or ""),
-            value_text(verdicts_by_place(judgement.verdicts).get(place_of(reply), {}).get("value")),
-            value_text(_as_first(parsed.value, reply.swapped)),
+            verdict_text(verdicts_by_place(judgement.verdicts).get(place_of(reply), {}).get("value")),
+            verdict_text(_as_first(parsed.value, reply.swapped)),
             reason_sentence(parsed.reason) if parsed.reason else "",
             parsed.evidence,
         )

@@ -18,7 +18,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import judge_item
 from judging.core.results import JudgedItem, PreviousReplies
 from judging.core.sandbox.job import SandboxError
-from judging.core.values import Outcome, value_of, value_texts
+from judging.core.values import Outcome, value_of
 from judging.engine.chunks import RowReader
 from judging.engine.effects import MetricEffects
 from judging.engine.threads import in_thread
@@ -27,6 +27,7 @@ from judging.filters.judgement_filter import ANYTHING, CURRENT
 from judging.filters.page_limits import LIMITS, Limits
 from judging.filters.row_filters import id_subquery
 from judging.filters.search import nearest
+from judging.messages import verdict_texts
 from judging.records.models import Judgement, JudgementState, Run, RunMetric
 from judging.records.stored_replies import previous_replies
 from judging.runs.rerun.selection import EVERYTHING, Selection
@@ -134,8 +135,8 @@ def _change(judgement: Judgement, outcome: Outcome) -> str:
 
 
 def _changed_items(changed: Sequence[tuple[Judgement, Outcome]]) -> list[ChangedItem]:
-    before = value_texts([value_of(judgement.value) for judgement, _ in changed])
-    after = value_texts([outcome.value for _, outcome in changed])
+    before = verdict_texts([value_of(judgement.value) for judgement, _ in changed])
+    after = verdict_texts([outcome.value for _, outcome in changed])
     return [
         ChangedItem(
             judgement,

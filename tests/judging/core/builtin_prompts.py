@@ -4,7 +4,9 @@ from typing import Any
 
 import jinja2
 
+from judging.core.answer_format import answer_format
 from judging.core.builtin import BUILTINS, NAMES, PAIR, builtin
+from judging.core.metric_definition import Label, MetricDefinition
 
 ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
@@ -21,8 +23,19 @@ def rendered(
     answers = {"response": {"content": content}}
     if BUILTINS[name].kind == PAIR:
         answers = {"a": {"content": content}, "b": {"content": "the other"}}
+    metric = MetricDefinition(
+        name="m",
+        max_score=max_score,
+        gives=BUILTINS[name].gives,
+        labels=(Label(label="good"), Label(label="bad")),
+    )
     return ENVIRONMENT.from_string(source or builtin(name).source).render(
-        data=data, **answers, min_score=1.0, max_score=max_score, criteria=CRITERIA
+        data=data,
+        **answers,
+        min_score=1.0,
+        max_score=max_score,
+        criteria=CRITERIA,
+        answer_format=answer_format(metric, BUILTINS[name].language),
     )
 
 

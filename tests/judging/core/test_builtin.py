@@ -1,14 +1,40 @@
 import pytest
 
+from judging.core.answer_format import answer_format
 from judging.core.builtin import BUILTINS, NAMES, builtin, chosen
 from judging.core.injection_check import holds_verdict
+from judging.core.lint import says_how_to_answer
+from judging.core.metric_definition import JudgeModel, Label, MetricDefinition
+from judging.core.reading.reader import read_reply
 from tests.judging.core.builtin_prompts import CRITERIA, ENVIRONMENT, names_of, rendered
+
+OWN_FORM = ("checklist",)  # a template for one criterion or all at once, which says itself how to answer
+FORMATTED = [name for name in NAMES if BUILTINS[name].kind not in OWN_FORM]
 
 
 def test_each_is_there_in_both_languages() -> None:
-    assert [sum(one.language == language for one in BUILTINS.values()) for language in ("zh", "en")] == [
-        10
-    ] * 2
+    stems = [{name.split(".")[0] for name in NAMES if name.endswith(language)} for language in (".zh", ".en")]
+    assert stems[0] == stems[1]
+
+
+@pytest.mark.parametrize("name", FORMATTED)
+def test_the_way_to_answer_is_made_from_the_metric_s_kind(name: str) -> None:
+    assert "{{ answer_format }}" in BUILTINS[name].source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_template_asks_for_a_form_that_is_read(name: str) -> None:
+    assert says_how_to_answer(BUILTINS[name].source)
+
+
+@pytest.mark.parametrize("name", FORMATTED)
+def test_an_answer_in_the_form_that_is_asked_for_is_read(name: str) -> None:
+    metric = MetricDefinition(
+        name="m", gives=BUILTINS[name].gives, labels=(Label(label="good"), Label(label="bad"))
+    )
+    last = answer_format(metric, BUILTINS[name].language).splitlines()[-1].split("]]")[0] + "]]"
+    gives = metric.reading_of(JudgeModel(name="j", template=""))
+    assert read_reply(f"Some reasons.\n\n{last.replace('[[n]]', '[[3]]')}", gives).value is not None
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,16 +35,22 @@ def linted(sandbox: Sandbox, template: str, rows: list[dict[str, Any]] | None = 
     return lint(sandbox, f"{template}\n{USED}", subjects)
 
 
+def warnings_of(result: Lint) -> tuple[LintFinding, ...]:
+    """The warnings about what a template looks up, not about the form of answer that it asks for."""
+    return tuple(warning for warning in result.warnings if warning.code != "no_answer_format")
+
+
 def found(
     sandbox: Sandbox, template: str, rows: list[dict[str, Any]] | None = None
 ) -> list[tuple[str, str | None]]:
     result = linted(sandbox, template, rows)
-    return [(one.code, one.name) for one in (*result.errors, *result.warnings)]
+    return [(one.code, one.name) for one in (*result.errors, *warnings_of(result))]
 
 
 def test_a_template_that_fits_every_row_has_no_finding(sandbox: Sandbox) -> None:
     result = linted(sandbox, "{{ data.question }}")
-    assert result == Lint((), (), Longest(10, 9, 3), 3)
+    assert (result.errors, warnings_of(result)) == ((), ())
+    assert (result.longest, result.rows) == (Longest(10, 9, 3), 3)
 
 
 @pytest.mark.parametrize("template", ["", " \n\t\n"])
@@ -56,7 +62,7 @@ def test_an_empty_template_is_an_error(sandbox: Sandbox, template: str) -> None:
 def test_a_syntax_error_is_all_that_is_reported(sandbox: Sandbox) -> None:
     result = linted(sandbox, "\n{% if %}")
     (error,) = result.errors
-    assert (error.code, error.line, error.message[:8], result.warnings, result.longest) == (
+    assert (error.code, error.line, error.message[:8], warnings_of(result), result.longest) == (
         "syntax",
         2,
         "Expected",
@@ -109,11 +115,16 @@ def test_names_are_reported_in_the_templates_order_with_the_line_of_their_first_
 
 def test_a_name_that_some_rows_lack_is_a_warning_with_those_rows(sandbox: Sandbox) -> None:
     result = linted(sandbox, "{% if data.level %}{% endif %}")
-    assert (result.errors, result.warnings) == ((), (LintFinding("name_missing", "data.level", 1, 1, (20,)),))
+    assert (result.errors, warnings_of(result)) == (
+        (),
+        (LintFinding("name_missing", "data.level", 1, 1, (20,)),),
+    )
 
 
 def test_a_name_that_some_rows_leave_none_is_a_warning_with_those_rows(sandbox: Sandbox) -> None:
-    assert linted(sandbox, "{{ data.gt }}").warnings == (LintFinding("name_none", "data.gt", 1, 2, (20, 30)),)
+    assert warnings_of(linted(sandbox, "{{ data.gt }}")) == (
+        LintFinding("name_none", "data.gt", 1, 2, (20, 30)),
+    )
 
 
 TAKEN_IN = [
@@ -139,7 +150,7 @@ TAKEN_IN = [
 
 @pytest.mark.parametrize("template", TAKEN_IN)
 def test_a_none_that_a_filter_or_a_text_takes_in_is_reported_too(template: str, sandbox: Sandbox) -> None:
-    assert linted(sandbox, template).warnings == (LintFinding("name_none", "data.gt", 1, 2, (20, 30)),)
+    assert warnings_of(linted(sandbox, template)) == (LintFinding("name_none", "data.gt", 1, 2, (20, 30)),)
 
 
 def test_a_standard_name_that_is_none_everywhere_still_exists(sandbox: Sandbox) -> None:
@@ -226,17 +237,17 @@ def test_a_calculation_with_a_missing_name_is_the_names_fault(sandbox: Sandbox) 
 def test_blank_renders_are_counted(sandbox: Sandbox) -> None:
     subjects = [(line, RenderItem({"x": x}, {"content": " \n"})) for line, x in ((1, ""), (3, "x"), (4, " "))]
     result = lint(sandbox, "{{ data.x }}{{ response.content }}", subjects)
-    assert result.warnings == (LintFinding("blank_render", rows=2, first_rows=(1, 4)),)
+    assert warnings_of(result) == (LintFinding("blank_render", rows=2, first_rows=(1, 4)),)
 
 
 def test_a_template_without_the_response_is_reported(sandbox: Sandbox) -> None:
     result = lint(sandbox, "{{ data.messages }}", [(1, RenderItem({"messages": []}, {}))])
-    assert result.warnings == (LintFinding("response_unused"),)
+    assert warnings_of(result) == (LintFinding("response_unused"),)
 
 
 @pytest.mark.parametrize("template", ["{{ response }}", "{{ response['content'] }}", "{{ response|tojson }}"])
 def test_any_mention_of_the_response_counts(template: str, sandbox: Sandbox) -> None:
-    assert lint(sandbox, template, [(1, RenderItem({}, {"content": "x"}))]).warnings == ()
+    assert warnings_of(lint(sandbox, template, [(1, RenderItem({}, {"content": "x"}))])) == ()
 
 
 def test_several_answers_of_a_row_count_as_one_row(sandbox: Sandbox) -> None:
@@ -247,7 +258,7 @@ def test_several_answers_of_a_row_count_as_one_row(sandbox: Sandbox) -> None:
     ]
     subjects = [(line, RenderItem({}, answer)) for line in (5, 6) for answer in answers]
     result = lint(sandbox, "{{ response.x }}{{ response.content }}", subjects)
-    assert result.warnings == (
+    assert warnings_of(result) == (
         LintFinding("name_missing", "response.x", 1, 2, (5, 6)),
         LintFinding("name_none", "response.x", 1, 2, (5, 6)),
     )
@@ -255,12 +266,12 @@ def test_several_answers_of_a_row_count_as_one_row(sandbox: Sandbox) -> None:
 
 def test_rows_without_an_answer_yet_are_not_blamed_for_its_fields(sandbox: Sandbox) -> None:
     result = lint(sandbox, "{{ response.reasoning_content }}{{ response.content }}x", [(1, RenderItem({}))])
-    assert result.warnings == ()
+    assert warnings_of(result) == ()
 
 
 def test_only_the_first_rows_are_named(sandbox: Sandbox) -> None:
     subjects = [(line, RenderItem({"gt": None}, {})) for line in range(1, 1201)]
-    (warning,) = lint(sandbox, "{{ data.gt }}{{ response.content }}", subjects).warnings
+    (warning,) = warnings_of(lint(sandbox, "{{ data.gt }}{{ response.content }}", subjects))
     assert (warning.rows, warning.first_rows) == (1200, tuple(range(1, 11)))
 
 
@@ -340,7 +351,7 @@ def test_rows_without_a_reference_are_counted_where_the_template_looks_for_one(
         for given, said in ((None, None), ("a", None), (" ", "b"), (" ", ""), (0, None))
     ]
     counted = linted(sandbox, builtin(name).source, rows).without_reference
-    assert counted == (2 if "reference" in name or "comparison" in name else 0)
+    assert counted == (2 if builtin(name).kind in ("reference", "comparison") else 0)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +367,7 @@ def test_rows_without_a_reference_are_counted_where_the_template_looks_for_one(
 def test_a_placeholder_of_another_tool_is_a_warning(
     sandbox: Sandbox, template: str, code: str, name: str, suggestion: str
 ) -> None:
-    (warning,) = linted(sandbox, template).warnings
+    (warning,) = warnings_of(linted(sandbox, template))
     assert (warning.code, warning.name, warning.line, warning.suggestion) == (code, name, 1, suggestion)
 
 
@@ -369,7 +380,7 @@ def test_another_tools_name_is_suggested_as_ours(sandbox: Sandbox, name: str, su
     assert [(one.code, one.name, one.suggestion) for one in result.errors] == [
         ("unknown_name", name, suggestion)
     ]
-    assert result.warnings == ()
+    assert warnings_of(result) == ()
 
 
 def test_a_name_with_a_dash_is_one_error_with_brackets_suggested(sandbox: Sandbox) -> None:
@@ -459,3 +470,20 @@ def test_a_script_s_fields_of_both_answers_are_known(sandbox: Sandbox) -> None:
 def test_a_template_for_pairs_is_known_by_its_names(sandbox: Sandbox) -> None:
     assert is_of_pairs(sandbox, PAIRS)
     assert not is_of_pairs(sandbox, "{{ response.content }} {% for a in data.messages %}{{ a }}{% endfor %}")
+
+
+@pytest.mark.parametrize(
+    ("template", "warned"),
+    [
+        ("Rate the answer.", True),
+        ("{{ answer_format }}", False),
+        ("End with [[n]].", False),
+        ('Reply with {"score": n}', False),
+        ("<verdict>PASS</verdict>", False),
+        ("最后给出 结论：通过", False),
+        ("underscore: one", True),
+    ],
+)
+def test_a_template_says_in_which_form_to_answer(sandbox: Sandbox, template: str, warned: bool) -> None:
+    codes = {warning.code for warning in linted(sandbox, template).warnings}
+    assert ("no_answer_format" in codes) == warned

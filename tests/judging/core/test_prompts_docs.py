@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL, SCORE
 from datasets.core.variables import response_data, row_data
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.allowed_imports import IMPORTABLE
@@ -114,4 +115,5 @@ def test_exactly_the_importable_modules_are_listed(language: str) -> None:
 @pytest.mark.parametrize("language", PAGES)
 def test_the_ways_of_reading_a_reply_are_those_that_there_are(language: str) -> None:
     named = re.findall(r"^\| `(\w+)` \|", section(PAGES[language], 2), re.MULTILINE)
-    assert named == ["parse", *(kind for kind, _label in PARSERS)]
+    kinds = [PASS_FAIL, SCORE, CATEGORY, COMPARISON]
+    assert named == [*kinds, "parse", *(way for way, _label in PARSERS if way)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from datasets.core.kinds import SCORE
 from datasets.importing.worker import import_version
 from datasets.models import Version
 from datasets.services import dataset_upload
@@ -112,6 +113,7 @@ def form_of(metric: Metric | None, **changes: object) -> dict[str, object]:
         "began": version.number if version else "",
         "seen": version.number if version else "",
         "name": definition.name,
+        "gives": definition.kind if version else SCORE,
         "min_score": "1",
         "max_score": "10",
         "undefined": "strict",
@@ -122,7 +124,7 @@ def form_of(metric: Metric | None, **changes: object) -> dict[str, object]:
         fields |= {
             f"judge-{number}-endpoint": judge.endpoint or "",
             f"judge-{number}-template": judge.template,
-            f"judge-{number}-parse": "score",
+            f"judge-{number}-parse": "",
             f"judge-{number}-pattern": "",
             f"judge-{number}-system_prompt": "",
             f"judge-{number}-params": "",

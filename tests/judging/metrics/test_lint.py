@@ -44,7 +44,7 @@ def large(version: Version) -> Version:
 
 
 def test_a_small_version_is_linted_at_once(version: Version) -> None:
-    (warning,) = found(version, NAMES_TOPIC).warnings
+    warning, *_form = found(version, NAMES_TOPIC).warnings
     assert (warning.code, warning.name, warning.rows, warning.first_rows) == (
         "name_missing",
         "data.topic",
@@ -165,7 +165,9 @@ def test_a_misspelt_name_is_reported_with_the_one_that_was_meant(
 def test_a_clean_template_is_reported_as_clean(
     client_of: ClientOf, alice: User, metric: Metric, version: Version
 ) -> None:
-    assert "No problems found" in shown(client_of, alice, metric, "{{ response.content }}")
+    assert "No problems found" in shown(
+        client_of, alice, metric, "{{ response.content }} {{ answer_format }}"
+    )
 
 
 def test_a_large_version_is_looked_through_only_on_demand(

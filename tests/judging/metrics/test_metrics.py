@@ -73,7 +73,7 @@ def test_every_built_in_template_can_be_started_from(
 ) -> None:
     page = client_of(alice).get(METRICS + "new/", {"start": name})
     assert BUILTINS[name].source.splitlines()[0] in unescape(page.text)
-    assert (f'value="{BUILTINS[name].parse}" selected') in page.text
+    assert re.search(rf'name="gives" value="{BUILTINS[name].gives}"[^>]* checked', page.text)
 
 
 def test_saving_makes_the_first_version(client_of: ClientOf, alice: User, live: Endpoint) -> None:
@@ -263,7 +263,6 @@ def typed_for(metric: Metric, order: list[int], **changes: object) -> dict[str, 
     fields = form_of(metric, judges="1", judge_order=order)
     for number, one in enumerate(definition_of(metric).judges):
         fields |= {f"judge-{number}-name": one.name, f"judge-{number}-repeats": one.repeats}
-        fields[f"judge-{number}-parse"] = one.parse
         if one.both_orders:
             fields[f"judge-{number}-both_orders"] = "on"
     return fields | changes
@@ -284,7 +283,7 @@ def test_judges_are_saved_in_the_order_of_the_form(
         "judge-99-name": "third",
         "judge-99-endpoint": live.pk,
         "judge-99-template": "x",
-        "judge-99-parse": "score",
+        "judge-99-parse": "",
     }
     client_of(alice).post(page_of(pair), typed_for(pair, order, **third))
     assert [judge.name for judge in definition_of(pair).judges] == names
@@ -367,7 +366,7 @@ def test_a_metric_may_be_a_script_alone(client_of: ClientOf, alice: User, pair: 
 
 
 def test_both_orders_are_for_comparisons_only(client_of: ClientOf, alice: User, pair: Metric) -> None:
-    client_of(alice).post(page_of(pair), typed_for(pair, [0, 1], **{"judge-1-parse": "score"}))
+    client_of(alice).post(page_of(pair), typed_for(pair, [0, 1], gives="score"))
     assert not definition_of(pair).judges[1].both_orders
 
 
@@ -448,7 +447,7 @@ def test_every_repeat_and_order_is_tried(client_of: ClientOf, alice: User, judge
     run = Run.objects.get()
     planning.plan_attempts(run, run.judgements.filter(state="unparsed"))
     judge(run, lambda _: twice_in_both_orders())
-    typed = form_of(judged, read="0", **{"judge-0-parse": "comparison"})
+    typed = form_of(judged, read="0", gives="comparison")
     page = client_of(alice).post(page_of(judged, "past-replies/"), typed).text
     assert [page.count(part) for part in (">1</strong>", ">2</strong>", "sides swapped", "#2")] == [
         6,

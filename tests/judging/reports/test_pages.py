@@ -265,7 +265,7 @@ def test_a_category_that_reads_like_a_score_leads_to_its_judgements(
 
 def test_bools_have_a_rate(client_of: ClientOf, alice: User, project: Project) -> None:
     html = page(client_of, alice, a_judged_run(a_version(project, rows=4), lambda one: one.row.line > 1))
-    assert ">True rate</span></th>" in html
+    assert ">Pass rate</span></th>" in html
     assert ">75.0 %</a>" in html
 
 

@@ -103,7 +103,7 @@ def test_unscored_bools_are_bounded_by_false_and_true():
 
 def test_bools_are_counted_as_zero_and_one():
     got = cell([True, True, False])
-    assert [(b["low"], b["count"]) for b in got["distribution"]] == [(0, 1), (1, 2)]
+    assert got["distribution"] == {"true": 2, "false": 1}
 
 
 def test_categories_become_shares_most_frequent_first():
@@ -175,3 +175,27 @@ def test_more_items_help_more_than_more_responses_where_items_differ():
     variance = got["variance"]
     assert variance["se_twice_items"] < variance["se_twice_responses"] < got["se"]
     assert variance["se_twice_items"] == pytest.approx(got["se"] / np.sqrt(2))
+
+
+VALUED = ScaledMetric("m", label_values={"good": 1.0, "half": 0.5, "bad": 0.0})
+
+
+def test_labels_with_values_have_a_mean_within_them():
+    got = cell(["good", "bad", "good", "half"], metric=VALUED)
+    assert (got["kind"], got["mean"]) == ("category", 0.625)
+    assert 0 <= got["ci_low"] < 0.625 < got["ci_high"] <= 1
+
+
+def test_the_unscored_could_have_got_the_label_of_the_lowest_or_highest_value():
+    got = cell(["good", "?"], metric=VALUED)
+    assert (got["low_bound"], got["high_bound"]) == (0.5, 1.0)
+
+
+def test_labels_without_values_have_no_mean():
+    assert cell(["good", "bad"], metric=ScaledMetric("m"))["mean"] is None
+    assert cell(["good", "other"], metric=VALUED)["mean"] is None
+
+
+def test_the_distribution_of_labels_and_of_passes_counts_responses():
+    assert cell(["bad", "good", "good", "?"], metric=VALUED)["distribution"] == {"good": 2, "bad": 1}
+    assert cell([True, (False, True), "?"])["distribution"] == {"true": 2, "false": 1}
