@@ -3,7 +3,7 @@
 Findings are codes and counts; `judging.messages.lint_sentence` makes sentences of them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 
 from datasets.core.texts import Text, gettext_noop, ngettext_noop
 from datasets.core.variables import is_reference
+from judging.core.metric_definition import Script
 from judging.core.placeholders import KINDS, Hint, expression_for, hints
+from judging.core.preparation import prepared
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, estimated_tokens, names_of, render
+from judging.core.results import Context, JudgedItem
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.wire import Path, dotted
-from judging.core.scripts import ScriptOutcome, run_preprocess
 
 CODES: dict[str, Text] = {
     "template_blank": gettext_noop("The template is empty: the judge would be asked nothing."),
@@ -327,25 +329,21 @@ def _is_unexpected_none(note: NameAt, item: RenderItem) -> bool:
     return note.name not in ("", "data", "response") and not has_no_value_yet
 
 
-def subjects(sandbox: Sandbox, answers: Iterable[Answer], script: str | None) -> Iterator[Subject]:
-    """The template's variables for each answer, after running the preprocess script if there is one."""
-    if not script:
+def subjects(sandbox: Sandbox, answers: Iterable[Answer], scripts: Sequence[Script]) -> Iterator[Subject]:
+    """The template's variables for each answer, after running the scripts before the first judge."""
+    if not scripts:
         yield from ((line, RenderItem(data, response)) for line, data, response in answers)
         return
     for batch in _batches(answers):
-        ran = run_preprocess(sandbox, script, [(data, response or {}) for _line, data, response in batch])
-        for (line, data, response), outcome in zip(batch, ran, strict=True):
-            yield line, _after(outcome, data, response)
+        items = [JudgedItem(data, response or {}) for _line, data, response in batch]
+        for (line, _data, response), result in zip(batch, prepared(sandbox, scripts, items), strict=True):
+            yield line, result.failure or _variables(result.context, has_answer=response is not None)
 
 
-def _after(
-    outcome: ScriptOutcome, data: dict[str, Any], response: dict[str, Any] | None
-) -> RenderItem | SandboxFailure:
-    if outcome.failure:
-        return outcome.failure
-    added = outcome.changed["response"]
-    seen = response if response is None and not added else (response or {}) | added
-    return RenderItem(data | outcome.changed["data"], seen, outcome.result)
+def _variables(context: Context, *, has_answer: bool) -> RenderItem:
+    item = context.item
+    seen = item.response if has_answer or item.response else None
+    return RenderItem(item.data, seen, context.preprocess_result)
 
 
 class _KnownNames:

@@ -9,13 +9,13 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.scripts import ScriptKind
 
 Kind = Literal["same", "gone", "new", "skipped"]
 MOST_COMPARISONS = 4_000_000  # of pairs of lines; longer texts are shown as replaced as a whole
 CONTEXT = 3  # unchanged lines shown around a change
 
 _METRIC_SETTINGS = ("name", "min_score", "max_score", "undefined", "sandbox", "jury", "quorum")
-_METRIC_TEXTS = ("preprocess", "rules", "postprocess")
 _JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
 _JUDGE_TEXTS = ("system_prompt", "template")
 _NO_JUDGE = JudgeModel(name="", template="")
@@ -43,10 +43,12 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """How a text differs; `name` is the field's name in the definition."""
+    """How a text differs; `name` is the field's name in the definition, or a script's kind with its number, if it is
+    not the first of its kind."""
 
     name: str
     lines: tuple[DiffLine, ...]
+    number: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,41 @@ class MetricPart:
 def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[MetricPart, ...]:
     """The parts that differ: the metric first, then its judge models in their new order, then removed ones."""
     settings = _changed_settings(before, after, _METRIC_SETTINGS)
-    whole = MetricPart(None, "same", settings, _changed_texts(before, after, _METRIC_TEXTS))
+    texts = (*_changed_scripts(before, after), *_changed_texts(before, after, ("rules",)))
+    whole = MetricPart(None, "same", (*settings, *_moved_steps(before, after)), texts)
     return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
+
+
+def _moved_steps(before: MetricDefinition, after: MetricDefinition) -> tuple[Setting, ...]:
+    """The order of the steps, if the same steps are in another order."""
+    was, now = _step_names(before), _step_names(after)
+    if was == now or sorted(was) != sorted(now):
+        return ()
+    return (Setting("steps", " → ".join(was), " → ".join(now)),)
+
+
+def _step_names(metric: MetricDefinition) -> list[str]:
+    return [
+        metric.judges[number].name if kind == "JUDGE_MODEL" else kind.lower() for kind, number in metric.steps
+    ]
+
+
+def _changed_scripts(before: MetricDefinition, after: MetricDefinition) -> tuple[TextChange, ...]:
+    """Scripts are compared with those of the same kind and number of this kind."""
+    old, new = _numbered(before), _numbered(after)
+    return tuple(
+        TextChange(kind, tuple(lines_of(was, now)), number)
+        for kind, number in dict.fromkeys((*new, *old))
+        if (was := old.get((kind, number), "")) != (now := new.get((kind, number), ""))
+    )
+
+
+def _numbered(metric: MetricDefinition) -> dict[tuple[ScriptKind, int], str]:
+    sources: dict[tuple[ScriptKind, int], str] = {}
+    for script in metric.scripts:
+        number = 1 + sum(kind == script.kind for kind, _ in sources)
+        sources[script.kind, number] = script.source
+    return sources
 
 
 def _judges(before: tuple[JudgeModel, ...], after: tuple[JudgeModel, ...]) -> Iterator[MetricPart]:

@@ -182,7 +182,7 @@ def check_kind(metric: MetricDefinition, fields: Fields, judges: Sequence[JudgeK
         fields.wrong("pairs", "pairs_without_all")
     if "jury" in fields and metric.votes_by_majority and metric.jury != "majority":
         fields.wrong("jury", "jury_of_scores")
-    if metric.rules and metric.gives not in ("", SCORE) and not metric.postprocess:
+    if metric.rules and metric.gives not in ("", SCORE) and not metric.value_scripts:
         fields.wrong("gives", "rules_give_scores")
     _check_step(metric, fields)
     for judge in judges:
@@ -201,7 +201,7 @@ def _check_judge(metric: MetricDefinition, judge: JudgeKeys) -> None:
     """A script after the judges may make any kind of what they say."""
     fields = judge.fields
     parse = fields.value("parse")
-    if metric.gives and not metric.postprocess:
+    if metric.gives and not metric.value_scripts:
         for name, kind in (("parse", parse), ("builtin", judge.builtin)):
             if kind in READABLE_KINDS and kind != metric.gives:
                 fields.wrong(name, "parse_of_other_kind", kind=kind, gives=metric.gives)
@@ -228,7 +228,7 @@ def written_kind(metric: MetricDefinition) -> dict[str, Any]:
         "at_once": metric.at_once,
         "ask_again": metric.ask_again,
     }
-    written = scale if metric.asks_for in (SCORE, COMPARISON) or ends != _NO_SCALE else {}
+    written: dict[str, Any] = scale if metric.asks_for in (SCORE, COMPARISON) or ends != _NO_SCALE else {}
     written |= {name: value for name, value in optional.items() if value}
     if metric.structured != ("auto" if metric.gives else "off"):
         written["structured"] = metric.structured

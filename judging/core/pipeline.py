@@ -1,4 +1,4 @@
-"""Judges one response: preprocess → judge models in order → postprocess or parsing → outcome.
+"""Judges one response: runs the metric's scripts and judge models in order, and concludes the outcome.
 
 Does no I/O itself: processes and networks are reached only through `Effects` and `Ask` (results.py).
 """
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from judging.core.judges.reply import REFUSED
-from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition
+from judging.core.metric_definition import JudgeModel, Jury, MetricDefinition, Script
 from judging.core.reading.reader import why_unread
 from judging.core.reading.reasons import NO_MAJORITY, REFUSAL
 from judging.core.replies import VERDICTS, Parsed, combine_orders, is_flip, turned_back, with_sides_swapped
@@ -57,69 +57,76 @@ async def judge_item(
     outcome's reason; no exception is raised for them.
     """
     started = time.perf_counter()
-    context, before = Context(item), previous.preprocess if previous else None
-    if metric.preprocess:
-        before = before or await effects.preprocess(context)
-        if before.failure:
-            return JudgementResult(_failed(before.failure), preprocess=before)
-        context = Context(with_changes(item, before.changed), before.result)
-    if metric.rules:
-        ruled = await effects.apply_rules(context.item, ask, previous)
-        context = replace(context, calls=ruled.calls)
-        after = await effects.postprocess(context) if metric.postprocess else None
-        flags = (*effects.flags(item), *flags_of(ruled.calls)) if ruled.calls else ()
-        result = result_by_rules(ruled, before, after, flags)
-    else:
-        result = await _judge_by_models(item, context, metric, effects, ask, previous, before)
-    seconds = time.perf_counter() - started
-    return msgspec.structs.replace(result, outcome=outcome_of_kind(metric, result.outcome), seconds=seconds)
-
-
-async def _judge_by_models(
-    item: JudgedItem,
-    context: Context,
-    metric: MetricDefinition,
-    effects: Effects,
-    ask: Ask | None,
-    previous: PreviousReplies | None,
-    before: ScriptResult | None,
-) -> JudgementResult:
-    if previous is not None:
-        context = replace(context, calls=previous.calls)
-    elif metric.judges:
-        assert ask is not None
-        context, failure = await ask_judges(metric, context, effects, ask)
+    context = Context(item)
+    verdicts: tuple[Verdict, ...] = ()
+    ruled: Ruled | None = None
+    failure: Failure | None = None
+    for stage in metric.stages:
+        if isinstance(stage, int):
+            context, failure = await run_script(stage, metric, context, effects, previous)
+        elif metric.rules:
+            ruled = await effects.apply_rules(context.item, ask, previous)
+            context, verdicts = replace(context, calls=ruled.calls), ruled.verdicts
+        else:
+            context, failure = await ask_judges(stage, metric, context, effects, ask, previous)
+            if failure is None and stage.stop == len(metric.judges):
+                verdicts = await read_verdicts(last_calls(metric, context.calls), effects)
         if failure is not None:
-            flags = flags_of(context.calls)
-            return JudgementResult(_failed(failure), context.calls, preprocess=before, flags=flags)
-    verdicts = await read_verdicts(context.calls, effects)
-    after = await effects.postprocess(context) if metric.postprocess else None
-    flipped = (ORDER_FLIP,) if any(verdict.flip for verdict in verdicts) else ()
-    flags = (*effects.flags(item), *flipped, *flags_of(context.calls))
-    outcome = conclude(metric, before, context.calls, verdicts, after)
-    return JudgementResult(outcome, context.calls, verdicts, before, after, flags)
+            break
+    outcome = _failed(failure) if failure else conclude(metric, context, verdicts, ruled)
+    outcome = outcome_of_kind(metric, outcome)
+    flags = (*effects.flags(item), *flags_of(context.calls, verdicts)) if context.calls else ()
+    if ruled is not None:
+        flags = (*flags_of_rules(ruled), *flags)
+    seconds = time.perf_counter() - started
+    return JudgementResult(outcome, context.calls, verdicts, context.scripts, flags, seconds, ruled)
 
 
-def flags_of(calls: Sequence[JudgeCall]) -> tuple[str, ...]:
-    """Flags about the judges' replies: whether any was cut off by its token limit."""
-    return (TRUNCATED,) if any((call.reply or {}).get("finish_reason") == "length" for call in calls) else ()
+def result_by_rules(ruled: Ruled) -> JudgementResult:
+    """The result of a metric that is a rule program without scripts and judges."""
+    return JudgementResult(ruled.outcome, flags=flags_of_rules(ruled), rules=ruled)
 
 
-def result_by_rules(
-    ruled: Ruled,
-    before: ScriptResult | None = None,
-    after: ScriptResult | None = None,
-    flags: tuple[str, ...] = (),
-) -> JudgementResult:
-    """Build the result from a rule program's outcome; a postprocess script's result replaces that outcome."""
-    outcome = ruled.outcome if after is None else outcome_of_script(after)
-    flags = (FORMAT_FAILED, *flags) if ruled.failure else flags
-    return JudgementResult(outcome, ruled.calls, ruled.verdicts, before, after, flags, rules=ruled)
+def flags_of_rules(ruled: Ruled) -> tuple[str, ...]:
+    """The flag of an answer without the format that the rule program requires."""
+    return (FORMAT_FAILED,) if ruled.failure else ()
 
 
-def outcome_of_script(script: ScriptResult) -> Outcome:
-    """The outcome given by the metric's last script."""
-    return _failed(script.failure) if script.failure else outcome_of_value(script.result)
+async def run_script(
+    number: int,
+    metric: MetricDefinition,
+    context: Context,
+    effects: Effects,
+    previous: PreviousReplies | None = None,
+) -> tuple[Context, Failure | None]:
+    """Run a script and return the context with its result and changes, and why it failed, or None.
+
+    With `previous`, the stored result is used if judges follow, because their replies are based on it.
+    """
+    script = metric.scripts[number]
+    if previous and script.after < metric.judging_steps and number < len(previous.scripts):
+        result = previous.scripts[number]
+    else:
+        result = await effects.scripts[number](context)
+    return with_result(context, script, result), result.failure
+
+
+def with_result(context: Context, script: Script, result: ScriptResult) -> Context:
+    """The context after a script, with its result and changes."""
+    return Context(
+        with_changes(context.item, result.changed),
+        result.result if script.kind == "preprocess" else context.preprocess_result,
+        context.calls,
+        (*context.scripts, result),
+    )
+
+
+def flags_of(calls: Sequence[JudgeCall], verdicts: Sequence[Verdict] = ()) -> tuple[str, ...]:
+    """Flags about the judges' replies: whether the winner changed with the order, and whether any reply was cut off by
+    its token limit."""
+    cut = any((call.reply or {}).get("finish_reason") == "length" for call in calls)
+    flipped = any(verdict.flip for verdict in verdicts)
+    return (*((ORDER_FLIP,) if flipped else ()), *((TRUNCATED,) if cut else ()))
 
 
 def outcome_of_kind(metric: MetricDefinition, outcome: Outcome) -> Outcome:
@@ -142,17 +149,28 @@ def _failed(failure: Failure) -> Outcome:
 
 
 async def ask_judges(
-    metric: MetricDefinition, context: Context, effects: Effects, ask: Ask
+    row: range,
+    metric: MetricDefinition,
+    context: Context,
+    effects: Effects,
+    ask: Ask | None,
+    previous: PreviousReplies | None = None,
 ) -> tuple[Context, Failure | None]:
-    """Call the judges and return the context with all calls, ordered by judge, repeat and side.
+    """Call the judges in a row and return the context with all calls so far, ordered by judge, repeat and side.
 
     The second value is the failure of a prompt that could not be rendered, or None. A round's prompts are all rendered
-    before its first call, so a prompt that fails to render costs nothing.
+    before its first call, so a prompt that fails to render costs nothing. With `previous`, nothing is asked.
     """
-    for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
+    if previous is not None:
+        stored = tuple(call for call in previous.calls if call.judge in row)
+        return replace(context, calls=(*context.calls, *stored)), None
+    assert ask is not None
+    builds = (await effects.builds_on_others())[row.start : row.stop] if len(row) > 1 else (False,)
+    for judges in rounds(builds):
         questions: list[Question] = []
         for judge in judges:
-            prepared = await questions_of(judge, metric.judges[judge], context, effects)
+            number = row[judge]
+            prepared = await questions_of(number, metric.judges[number], context, effects)
             if isinstance(prepared, Failure):
                 return context, prepared
             questions += prepared
@@ -260,17 +278,23 @@ def counted_verdicts(calls: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]
     ]
 
 
+def last_calls(metric: MetricDefinition, calls: tuple[JudgeCall, ...]) -> tuple[JudgeCall, ...]:
+    """The calls of the last judges in a row."""
+    first = metric.last_row.start
+    return tuple(call for call in calls if call.judge >= first) if first else calls
+
+
 def conclude(
-    metric: MetricDefinition,
-    before: ScriptResult | None,
-    calls: tuple[JudgeCall, ...],
-    verdicts: tuple[Verdict, ...],
-    after: ScriptResult | None,
+    metric: MetricDefinition, context: Context, verdicts: tuple[Verdict, ...], ruled: Ruled | None = None
 ) -> Outcome:
-    """The last script's result if the metric ends with one, otherwise the combined valid votes."""
-    last_script = after or (before if not metric.judges else None)
-    if last_script is not None:
-        return outcome_of_script(last_script)
+    """What the last step that gives a value gives: a script of `value_scripts`, otherwise the rule program, or the
+    combined valid votes of the last judges in a row."""
+    if numbers := metric.value_scripts:
+        returned = [context.scripts[number].result for number in numbers]
+        return outcome_of_value(next((value for value in reversed(returned) if value is not None), None))
+    if ruled is not None:
+        return ruled.outcome
+    calls = last_calls(metric, context.calls)
     offered = counted_verdicts(calls, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     if read and len(read) >= metric.quorum:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from judging.core.metric_definition import MetricDefinition, Undefined
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Undefined
 from judging.core.results import Context
 from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
@@ -48,19 +49,19 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
     )
 
 
-def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
-    """The arguments of `postprocess` (docs/prompts.md)."""
-    return {
-        "judge_reqs": [call.request for call in context.calls],
-        "judge_resps": [call.as_seen() for call in context.calls],
-        "judge_models": [_judge_model(metric, call.judge) for call in context.calls],
-        "data": context.item.data,
-        "resp": context.item.response,
-    }
+def script_arguments(judges: Sequence[JudgeModel], context: Context) -> dict[str, Any]:
+    """The arguments of a script (docs/prompts.md); without those that are empty because nothing came before it."""
+    arguments: dict[str, Any] = {"data": context.item.data, "resp": context.item.response}
+    if context.calls:
+        arguments["judge_reqs"] = [call.request for call in context.calls]
+        arguments["judge_resps"] = [call.as_seen() for call in context.calls]
+        arguments["judge_models"] = [_judge_model(judges[call.judge]) for call in context.calls]
+    if context.scripts:
+        arguments["results"] = [script.result for script in context.scripts]
+    return arguments
 
 
-def _judge_model(metric: MetricDefinition, number: int) -> dict[str, Any]:
-    judge = metric.judges[number]
+def _judge_model(judge: JudgeModel) -> dict[str, Any]:
     seen: dict[str, Any] = {"name": judge.name, "judge_template_content": judge.template}
     if judge.params:
         seen["generation_params"] = judge.params

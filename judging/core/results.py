@@ -42,13 +42,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What a script returned, changed and printed."""
+    """What a script returned, changed and printed; `seconds`: of processor time."""
 
     result: Value | None = None
     changed: dict[str, dict[str, Any]] = field(default_factory=dict)
     printed: str = ""
     failure: Failure | None = None
     line: int | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +143,12 @@ class Ruled(msgspec.Struct, frozen=True):
 
 
 class JudgementResult(msgspec.Struct, frozen=True):
-    """An outcome with everything that led to it."""
+    """An outcome with everything that led to it. `scripts`: the results of those that ran, in order."""
 
     outcome: Outcome
     calls: tuple[JudgeCall, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    preprocess: ScriptResult | None = None
-    postprocess: ScriptResult | None = None
+    scripts: tuple[ScriptResult, ...] = ()
     flags: tuple[str, ...] = ()
     seconds: float = 0.0
     rules: Ruled | None = None
@@ -156,19 +156,21 @@ class JudgementResult(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The data of an item that templates and scripts can see so far."""
+    """The data of an item that templates and scripts can see so far: the item as the scripts left it, the last
+    preprocess's result, the judges' calls and the scripts' results."""
 
     item: JudgedItem
     preprocess_result: Value | None = None
     calls: tuple[JudgeCall, ...] = ()
+    scripts: tuple[ScriptResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousReplies:
-    """Stored data of an earlier attempt, to be parsed again: its judges' replies and preprocess results."""
+    """Stored data of an earlier attempt, to be parsed again: its judges' replies and its scripts' results."""
 
     calls: tuple[JudgeCall, ...]
-    preprocess: ScriptResult | None = None
+    scripts: tuple[ScriptResult, ...] = ()
 
 
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall]]]
@@ -178,7 +180,10 @@ Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall]]]
 class Effects(Protocol):
     """The effects that judgements need besides calls. Implementations can batch them."""
 
-    async def preprocess(self, context: Context) -> ScriptResult: ...
+    @property
+    def scripts(self) -> Sequence[Callable[[Context], Awaitable[ScriptResult]]]:
+        """The metric's scripts."""
+        ...
 
     async def builds_on_others(self) -> tuple[bool, ...]:
         """For each judge model, whether its template uses requests or replies of earlier ones."""
@@ -192,8 +197,6 @@ class Effects(Protocol):
     async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """Apply the metric's rule program to an item."""
         ...
-
-    async def postprocess(self, context: Context) -> ScriptResult: ...
 
     async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
         """The value of a judge model's reply, or the reason why there is none."""

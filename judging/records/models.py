@@ -465,11 +465,12 @@ class Judgement(models.Model):
         max_length=40, blank=True, default="", help_text="code of the reason why there is no value"
     )
     detail = models.TextField(blank=True, default="", help_text="the reason in words")
-    preprocess = models.TextField(blank=True, default="")
+    scripts = models.TextField(
+        blank=True, default="", help_text="the results of the scripts that ran, as a list in their order"
+    )
     verdicts = models.TextField(
         blank=True, default="", help_text="the verdict parsed from each judge's reply"
     )
-    postprocess = models.TextField(blank=True, default="")
     rules = models.TextField(blank=True, default="")
     flags = models.CharField(max_length=200, blank=True, default="", help_text="comma-separated codes")
     spread = models.FloatField(

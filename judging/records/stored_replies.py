@@ -11,7 +11,7 @@ from judging.records.models import Judgement, JudgeReply
 
 
 def previous_replies(attempts: Collection[int], *, requests: bool = True) -> dict[int, PreviousReplies]:
-    """Replies in order and preprocess result, by the id of the attempt that requested them. `requests`: include the
+    """Replies and script results in order, by the id of the attempt that requested them. `requests`: include the
     requests, which scripts see."""
     if not attempts:
         return {}
@@ -19,8 +19,8 @@ def previous_replies(attempts: Collection[int], *, requests: bool = True) -> dic
     judge_replies = JudgeReply.objects.filter(judgement__in=attempts).order_by("judge", "repeat", "swapped")
     for reply in judge_replies.defer("calls") if requests else judge_replies.defer("calls", "request"):
         replies[reply.judgement_id].append(judge_call(reply, request=requests))
-    scripts = Judgement.objects.filter(pk__in=attempts).values_list("pk", "preprocess")
-    return {pk: PreviousReplies(tuple(replies[pk]), script_result(preprocess)) for pk, preprocess in scripts}
+    stored = Judgement.objects.filter(pk__in=attempts).values_list("pk", "scripts")
+    return {pk: PreviousReplies(tuple(replies[pk]), script_results(scripts)) for pk, scripts in stored}
 
 
 def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
@@ -43,10 +43,12 @@ def judge_call(reply: JudgeReply, *, request: bool = True) -> JudgeCall:
     )
 
 
-def script_result(preprocess: str) -> ScriptResult | None:
-    """The ScriptResult stored in a judgement's `preprocess`; None if there is none."""
-    if not preprocess:
-        return None
-    fields: dict[str, Any] = json_text.loads(preprocess)
-    failure = fields.pop("failure", None)
-    return ScriptResult(**fields, failure=Failure(**failure) if failure else None)
+def script_results(scripts: str) -> tuple[ScriptResult, ...]:
+    """The results stored in a judgement's `scripts`."""
+    stored: list[dict[str, Any]] = json_text.loads(scripts) or []
+    return tuple(
+        ScriptResult(
+            **fields | {"failure": Failure(**failure) if (failure := fields.get("failure")) else None}
+        )
+        for fields in stored
+    )

@@ -8,8 +8,9 @@ from typing import Any
 
 from datasets.core.kinds import COMPARISON
 from datasets.core.variables import earlier_of, reference_in, row_and_response
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.rules.program import Reason
+from judging.core.scripts import ScriptKind
 from judging.core.values import value_text, verdict_code
 from judging.messages import reason_sentence
 from judging.records import json_text
@@ -21,6 +22,7 @@ from judging.records.stored_judgement import (
     reply_record,
     rule_lines,
     script_record,
+    script_records,
     verdicts_by_place,
 )
 from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
@@ -88,15 +90,17 @@ class Both:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ScriptView:
     """What a script of the metric did to this response."""
 
+    kind: ScriptKind
     source: str
     ran: bool
     result_json: str
     changed: dict[str, str]
     printed: str
     error: str
+    milliseconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +131,8 @@ class JudgementView:
     answer_fields_json: str
     requests: list[JudgeRequest]
     both: list[Both]
-    preprocess: Script | None
-    postprocess: Script | None
+    scripts: list[ScriptView]
+    scored_by_script: bool
     why: str
     rules: list[RuleLine]
     rules_failure: str
@@ -186,8 +190,8 @@ def judgement_view(
             for (_, _, order), verdict in verdicts.items()
             if order == "both"
         ],
-        preprocess=_script(metric.preprocess, judgement.preprocess),
-        postprocess=_script(metric.postprocess, judgement.postprocess),
+        scripts=_scripts(metric, judgement.scripts),
+        scored_by_script=metric.scored_by_script,
         why=reason_sentence(judgement.reason, judgement.detail, "rules" if metric.rules else "run")
         if judgement.reason
         else "",
@@ -274,15 +278,24 @@ def _call(call: dict[str, Any]) -> LoggedCall:
     )
 
 
-def _script(source: str, stored: str) -> Script | None:
-    if not source:
-        return None
-    seen = script_record(stored)
+def _scripts(metric: MetricDefinition, stored: str) -> list[ScriptView]:
+    records = script_records(stored)
+    return [
+        _script(script, records[number] if number < len(records) else None)
+        for number, script in enumerate(metric.scripts)
+    ]
+
+
+def _script(script: Script, record: dict[str, Any] | None) -> ScriptView:
+    seen = record or script_record({})
     changed = {side: pretty(fields) for side, fields in seen["changed"].items() if fields}
     result = "" if seen["error"] else pretty(seen["result"])
     code, _colon, detail = (seen["error"] or "").partition(": ")
     error = reason_sentence(code, detail) if code else ""
-    return Script(source, bool(stored), result, changed, seen["printed"], error)
+    milliseconds = None if seen["seconds"] is None else seen["seconds"] * 1000
+    return ScriptView(
+        script.kind, script.source, record is not None, result, changed, seen["printed"], error, milliseconds
+    )
 
 
 def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:

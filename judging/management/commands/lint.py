@@ -18,6 +18,7 @@ from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import progress
 from evalsite.terminal import terminal_language
 from judging.core.lint import Answer, Lint, LintFinding, lint, subjects
+from judging.core.metric_definition import Script
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -64,7 +65,8 @@ def lint_file(file: Path, source: str, script: str | None) -> Lint:
     with refusals():
         sandbox = shared_sandbox()
         with read(file, digest=False, progress=progress()) as reading:
-            return lint(sandbox, source, subjects(sandbox, answers(file, reading), script))
+            scripts = () if script is None else (Script(kind="preprocess", source=script),)
+            return lint(sandbox, source, subjects(sandbox, answers(file, reading), scripts))
 
 
 def answers(file: Path, reading: UploadReading) -> Iterator[Answer]:

@@ -16,9 +16,10 @@ from evalsite.accounts.models import Project
 from evalsite.rounding import significant
 from judging.core.builtin import chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.scripts import ScriptKind
+from judging.core.scripts import KINDS, ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified
+from judging.metrics.editor.plain_scripts import is_plain, source_of, with_sources
 from judging.metrics.editor.scripts import (
     RecommendedScripts,
     recommended_scripts,
@@ -124,8 +125,7 @@ class MetricForms:
 
     def is_valid(self) -> bool:
         valid = all([self.metric.is_valid(), *[judge.is_valid() for judge in self.judges]])
-        scripts = self.metric.cleaned_data.get("preprocess") or self.metric.cleaned_data.get("postprocess")
-        if valid and not self.judges and not scripts and not self.before.rules:
+        if valid and not self.judges and not self.result().scripts and not self.before.rules:
             self.metric.add_error(None, reason_sentence("no_judge"))
             return False
         votes = self.result().votes if valid else 0
@@ -146,10 +146,15 @@ class MetricForms:
     def add_error(self, field: str | None, error: Any) -> None:
         self.metric.add_error(field, error)
 
+    @property
+    def plain(self) -> bool:
+        """Whether the form can show its scripts."""
+        return is_plain(self.before)
+
     def result(self) -> MetricDefinition:
         """The definition. Call only after is_valid."""
         values = self.metric.cleaned_data
-        return msgspec.structs.replace(
+        definition = msgspec.structs.replace(
             self.before,
             name=values["name"],
             min_score=values["min_score"],
@@ -158,17 +163,16 @@ class MetricForms:
             sandbox=values["sandbox"] or "batch",
             jury=values["jury"] or self.before.jury,
             quorum=values["quorum"] or self.before.quorum,
-            preprocess=values["preprocess"],
-            postprocess=values["postprocess"],
             judges=tuple(judge.result() for judge in self.judges),
         )
+        return with_sources(definition, self.before, values["preprocess"], values["postprocess"])
 
 
 def metric_forms(
     typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
 ) -> MetricForms:
     """The forms for a definition, with the submitted data, if any. Unless `checked`, errors are not shown."""
-    initial = msgspec.structs.asdict(before)
+    initial = msgspec.structs.asdict(before) | {kind: source_of(before, kind) for kind in KINDS}
     for name in ("min_score", "max_score"):
         initial[name] = significant(initial[name], 6)
     judges = [
@@ -192,15 +196,15 @@ def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefini
         _typed_judge(typed, number, _judge_before(before, number) or JudgeModel(name="", template=""))
         for number in judge_numbers(typed, len(before.judges))
     )
-    return msgspec.structs.replace(
+    definition = msgspec.structs.replace(
         before,
         judges=judges,
         undefined="lenient" if typed.get("undefined") == "lenient" else "strict",
-        preprocess=unified(typed.get("preprocess", before.preprocess)),
-        postprocess=unified(typed.get("postprocess", before.postprocess)),
         min_score=_float(typed.get("min_score"), before.min_score),
         max_score=_float(typed.get("max_score"), before.max_score),
     )
+    sources = [unified(typed.get(kind, source_of(before, kind))) for kind in KINDS]
+    return with_sources(definition, before, *sources)
 
 
 def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeModel:

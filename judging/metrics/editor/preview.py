@@ -12,16 +12,18 @@ from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.core.placeholders import Hint, hints, with_suggestions
+from judging.core.preparation import prepared
 from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
 from judging.core.results import JudgedItem
 from judging.core.sandbox.job import SandboxError, SandboxFailure
-from judging.core.scripts import ScriptOutcome
+from judging.core.scripts import ScriptKind
 from judging.messages import hint_sentence
 from judging.metrics.editor import samples
 from judging.metrics.editor.forms import starting_definition, typed_definition
 from judging.metrics.editor.judge_forms import judge_numbers, prompt_sentence
+from judging.metrics.editor.plain_scripts import is_plain
 from judging.metrics.editor.samples import OfferedName, Sample
-from judging.metrics.editor.scripts import ScriptRun, prepared_context, script_runs, script_sentence
+from judging.metrics.editor.scripts import ScriptRun, failed_sentence, script_runs
 from judging.metrics.models import MetricVersion
 from judging.sandboxes import preview_sandbox
 
@@ -52,11 +54,11 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt in pieces, which may be cut, and the result of preprocess."""
+    """A rendered prompt in pieces, which may be cut. `script_error`: why a script before it failed."""
 
     shown: TemplatePreview
     pieces: tuple[Piece, ...]
-    preprocess: ScriptOutcome | None
+    script_error: str = ""
     was_cut: bool = False
 
     @property
@@ -75,15 +77,15 @@ class Prompt:
 def preview_prompt(definition: MetricDefinition, judge: int, item: JudgedItem) -> Prompt:
     """The prompt of one judge model for an item. Failures are part of the result."""
     try:
-        context, outcome = prepared_context(definition.preprocess, item)
-        if outcome is not None and outcome.failure is not None:
-            return Prompt(TemplatePreview(()), (), outcome)
+        (result,) = prepared(preview_sandbox(), definition.first_scripts, [item])
+        if result.failure is not None:
+            return Prompt(TemplatePreview(()), (), failed_sentence(definition.first_scripts, result))
         template = definition.judges[judge].template
-        shown = preview(preview_sandbox(), template, render_item(context, definition))
+        shown = preview(preview_sandbox(), template, render_item(result.context, definition))
     except SandboxError as error:
-        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None)
+        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), ())
     pieces, was_cut = _cut(shown.pieces)
-    return Prompt(shown, pieces, outcome, was_cut)
+    return Prompt(shown, pieces, "", was_cut)
 
 
 def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
@@ -105,7 +107,7 @@ class PromptPreview:
     sample: Sample | None
     prompt: Prompt | None
     versions: list[Version]
-    scripts: dict[str, ScriptRun]
+    scripts: list[ScriptRun]
     judge_number: int = 0
     """The judge model's number in the form, which stays when others are moved."""
 
@@ -119,9 +121,13 @@ class PromptPreview:
 
     @property
     def script_error(self) -> str:
-        """Why preprocess failed on this row."""
-        failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
-        return script_sentence("preprocess", failure) if failure else ""
+        """Why a script before the prompt failed on this row."""
+        return self.prompt.script_error if self.prompt else ""
+
+    @property
+    def plain_scripts(self) -> dict[ScriptKind, ScriptRun]:
+        """The scripts that the form shows, by kind."""
+        return {run.kind: run for run in self.scripts} if is_plain(self.definition) else {}
 
     @cached_property
     def hints(self) -> list[Hint]:

@@ -18,12 +18,13 @@ from datasets.core.kinds import COMPARISON
 from datasets.models import Response
 from evalsite.rounding import significant
 from judging.core.judges.settings import JudgeSettings, build_request
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern, repaired_program
-from judging.core.pipeline import with_changes
-from judging.core.prompts import postprocess_arguments, render, render_item
+from judging.core.pipeline import with_result
+from judging.core.preparation import Prepared
+from judging.core.prompts import render, render_item, script_arguments
 from judging.core.replies import Parser
-from judging.core.results import Context, JudgeCall, JudgedItem
+from judging.core.results import Context, JudgeCall
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import (
     KINDS,
@@ -33,8 +34,8 @@ from judging.core.scripts import (
     ScriptOutcome,
     failure_detail,
     load_failure,
-    run_postprocess,
-    run_preprocess,
+    run_script,
+    script_result,
 )
 from judging.messages import reason_sentence, repair_sentences
 from judging.metrics.editor.samples import Sample, dotted
@@ -150,55 +151,60 @@ class ScriptRun:
 
 def script_runs(
     definition: MetricDefinition, sample: Sample | None, metric: int | None, typed_reply: str
-) -> dict[str, ScriptRun]:
-    """Run each of the metric's scripts on the sample row. Returns results by kind."""
-    sources = {kind: source for kind in KINDS if (source := getattr(definition, kind)).strip()}
+) -> list[ScriptRun]:
+    """Run the metric's scripts on the sample row, in order; each is run although another failed."""
+    scripts = definition.scripts
     try:
         if sample is None:
-            runs = {kind: _loaded(kind, source) for kind, source in sources.items()}
+            runs = [_loaded(script) for script in scripts]
         else:
             runs = _runs_on(sample, definition, metric, typed_reply)
     except SandboxError:
-        return {kind: ScriptRun(kind, reason_sentence("script_refused")) for kind in sources}
-    return {kind: replace(run, repair=repaired(sources[run.kind], run.kind)) for kind, run in runs.items()}
+        return [ScriptRun(script.kind, reason_sentence("script_refused")) for script in scripts]
+    return [
+        replace(run, repair=repaired(script.source, script.kind))
+        for run, script in zip(runs, scripts, strict=True)
+    ]
 
 
-def postprocess_run(definition: MetricDefinition, sample: Sample | None, reply: str) -> ScriptRun | None:
-    """The postprocess on the sample row with this reply of every judge model; None without one or without a row."""
-    if sample is None or not definition.postprocess.strip():
+def value_run(definition: MetricDefinition, sample: Sample | None, reply: str) -> ScriptRun | None:
+    """The last script that gives the value, on the sample row with this reply of every judge model; None without one or
+    without a row."""
+    if sample is None or not definition.value_scripts:
         return None
-    return script_runs(definition, sample, None, reply)["postprocess"]
+    return script_runs(definition, sample, None, reply)[definition.value_scripts[-1]]
 
 
-def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
-    failure = script_failure(kind, source)
+def _loaded(script: Script) -> ScriptRun:
+    kind, failure = script.kind, script_failure(script.kind, script.source)
     return ScriptRun(kind, script_sentence(kind, failure), failure.line) if failure else ScriptRun(kind)
 
 
 def _runs_on(
     sample: Sample, definition: MetricDefinition, metric: int | None, typed_reply: str
-) -> dict[ScriptKind, ScriptRun]:
-    runs: dict[ScriptKind, ScriptRun] = {}
-    context, before = prepared_context(definition.preprocess, sample.item)
-    if before is not None:
-        runs["preprocess"] = _run("preprocess", before)
-    if definition.postprocess.strip():
-        reply, reply_from = _reply(definition, sample, metric, typed_reply)
-        context = replace(context, calls=_answered(definition, context, reply))
-        arguments = postprocess_arguments(definition, context)
-        (after,) = run_postprocess(preview_sandbox(), definition.postprocess, [arguments])
-        runs["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
+) -> list[ScriptRun]:
+    runs: list[ScriptRun] = []
+    context, reply, reply_from = Context(sample.item), "", ""
+    stages = definition.stages
+    while stages and isinstance(stages[-1], range):
+        stages.pop()  # no script sees its replies
+    for stage in stages:
+        if isinstance(stage, range):
+            reply, reply_from = _reply(definition, sample, metric, typed_reply)
+            context = replace(context, calls=_answered(definition, stage, context, reply))
+            continue
+        script = definition.scripts[stage]
+        arguments = script_arguments(definition.judges, context)
+        (outcome,) = run_script(preview_sandbox(), script.kind, script.source, [arguments])
+        context = with_result(context, script, script_result(script.kind, outcome))
+        runs.append(replace(_run(script.kind, outcome), reply=reply, reply_from=reply_from))
     return runs
 
 
-def prepared_context(source: str, item: JudgedItem) -> tuple[Context, ScriptOutcome | None]:
-    """The item as the template sees it, and the script's outcome, if there is one. Raises SandboxError."""
-    if not source.strip():
-        return Context(item), None
-    (outcome,) = run_preprocess(preview_sandbox(), source, [(item.data, item.response)])
-    if outcome.failure is not None:
-        return Context(item), outcome
-    return Context(with_changes(item, outcome.changed), outcome.result), outcome
+def failed_sentence(scripts: Sequence[Script], result: Prepared) -> str:
+    """A message on why the last script that ran failed."""
+    assert result.failure is not None
+    return script_sentence(scripts[len(result.outcomes) - 1].kind, result.failure)
 
 
 def _run(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptRun:
@@ -219,10 +225,13 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
     return ("[[B>A]]" if compares else f"Score: [[{significant(definition.max_score, 6)}]]"), "example"
 
 
-def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
-    """All the metric's judge calls, answered with the same reply."""
-    calls: tuple[JudgeCall, ...] = ()
-    for number, judge in enumerate(definition.judges):
+def _answered(
+    definition: MetricDefinition, row: range, context: Context, reply: str
+) -> tuple[JudgeCall, ...]:
+    """The calls so far and those of the judges in a row, answered with the same reply."""
+    calls = context.calls
+    for number in row if definition.judges else ():
+        judge = definition.judges[number]
         request = build_request(
             JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
             _prompt(definition, number, replace(context, calls=calls)),

@@ -40,7 +40,7 @@ from judging.messages import reason_sentence
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
 from judging.metrics.editor.samples import Sample
-from judging.metrics.editor.scripts import ScriptRun, postprocess_run
+from judging.metrics.editor.scripts import ScriptRun, value_run
 from judging.sandboxes import preview_sandbox
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
@@ -246,7 +246,7 @@ def try_view(preview: PromptPreview, result: TryResult) -> TryView:
         preview.sample,
         sentence,
         *cost_of(result, judges[preview.judge].endpoint if judges else None),
-        postprocess=postprocess_run(preview.definition, preview.sample, reply.content) if reply else None,
+        postprocess=value_run(preview.definition, preview.sample, reply.content) if reply else None,
     )
 
 

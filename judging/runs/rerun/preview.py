@@ -182,7 +182,7 @@ async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, 
 
 def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loaded:
     metric = effects.metric
-    whole = bool(metric.rules or metric.preprocess or metric.postprocess)  # else only replies are needed
+    whole = bool(metric.rules or metric.scripts)  # else only replies are needed
     fields = ("replies_from", "row", "response")
     attempts = Judgement.objects.filter(pk__in=judgements).only(*fields)
     if whole:

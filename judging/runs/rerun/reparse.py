@@ -32,13 +32,13 @@ REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 def reparsed_definition(
     now: MetricDefinition, new: MetricDefinition, original: MetricDefinition | None = None
 ) -> MetricDefinition | None:
-    """`now` with the parsers, jury, postprocess, scale and rule program of `new`; None if `new` asks something
+    """`now` with the parsers, jury, last scripts, scale and rule program of `new`; None if `new` asks something
     else.
 
     Connections are ignored and stay unchanged; only prompts are compared. `original`: the definition that the run
     started with, if not `now`.
     """
-    if now.preprocess != new.preprocess or bool(now.rules) != bool(new.rules):
+    if now.scripts_before_judges != new.scripts_before_judges or bool(now.rules) != bool(new.rules):
         return None
     if new.rules:
         return _by_rules(now, new, original or now)
@@ -49,7 +49,7 @@ def reparsed_definition(
         now,
         min_score=new.min_score,
         max_score=new.max_score,
-        postprocess=new.postprocess,
+        scripts=new.scripts,
         sandbox=new.sandbox,
         jury=new.jury,
         quorum=new.quorum,
@@ -65,7 +65,7 @@ def _by_rules(
         return None
     if after.needs_judge and not _same_requests(now, new):
         return None
-    return msgspec.structs.replace(now, rules=new.rules, postprocess=new.postprocess, sandbox=new.sandbox)
+    return msgspec.structs.replace(now, rules=new.rules, scripts=new.scripts, sandbox=new.sandbox)
 
 
 def scale_of(definition: MetricDefinition) -> tuple[float, float]:

@@ -35,7 +35,7 @@ from judging.runs.services import ChosenMetric, run_create
 from judging.transfer.export.files import jsonl_lines
 from tests.conftest import ClientOf
 from tests.judging.judged import said
-from tests.make import a_metric, a_version
+from tests.make import a_metric, a_version, with_scripts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -230,7 +230,7 @@ def test_a_reading_of_a_reading_still_knows_who_asked(run: Run) -> None:
 def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run) -> None:
     found = run_metric(run)
     script = "def postprocess(judge_resps, **kwargs):\n    return len(judge_resps[0].content)\n"
-    definition = structs.replace(definition_now(found), postprocess=script)
+    definition = structs.replace(definition_now(found), **with_scripts({"postprocess": script}))
     reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     work(run)
     assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
