@@ -11,6 +11,7 @@ import msgspec
 
 from datasets.core.kinds import PASS_FAIL
 from datasets.core.rubric import RUBRIC, Criterion, Rubric, read_rubric
+from evalsite.rounding import significant
 from judging.core.judges.reply import REFUSED
 from judging.core.metric_definition import MetricDefinition
 from judging.core.reading.gives import Gives
@@ -124,7 +125,8 @@ def outcome_of(checklist: Checklist) -> Outcome:
 def bounds_text(checklist: Checklist) -> str:
     """How many criteria are open, and between which values the share lies."""
     count = sum(criterion.met is None for criterion in checklist.criteria)
-    return f"{count}/{len(checklist.criteria)}: {_cut(checklist.low):.3g}…{_cut(checklist.high):.3g}"
+    low, high = (significant(_cut(bound), 3) for bound in (checklist.low, checklist.high))
+    return f"{count}/{len(checklist.criteria)}: {low}…{high}"
 
 
 def _cut(value: float) -> float:

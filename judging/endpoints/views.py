@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import msgspec
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -119,7 +118,7 @@ def _saved(request: HttpRequest, slug: str, endpoint: Endpoint) -> HttpResponse:
     elif (tested := request.session.pop(TESTED, None)) and tested["of"] == connection_test.fingerprint(
         endpoint
     ):
-        services.endpoint_remember_test(endpoint=endpoint, probe=msgspec.convert(tested["probe"], Probe))
+        services.endpoint_remember_test(endpoint=endpoint, probe=Probe(**tested["probe"]))
     elif endpoint.draft:
         services.endpoint_publish(endpoint=endpoint)
         endpoint.draft = False

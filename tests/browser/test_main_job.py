@@ -58,6 +58,7 @@ def add_endpoint(page: Page, site: str, url: str) -> None:
 def write_metric(page: Page, site: str) -> None:
     page.goto(f"{site}/p/sample/metrics/new/?start=")
     page.get_by_label("Name", exact=True).fill("MT-bench")
+    page.get_by_label("Score", exact=True).check()
     page.get_by_label("Judge model", exact=True).select_option(label="Published verdicts · gpt-4")
     page.get_by_label("Preview on").select_option(label="mtbench v1")
     page.locator("code-editor[language=jinja] textarea").first.fill(mtbench.TEMPLATE)

@@ -127,7 +127,7 @@ table(
     WORK,
     "metrics:list metrics:new metrics:rules_start metrics:rules_new metrics:rules_reference metrics:reference "
     "metrics:import metrics:export_all metrics:edit metrics:export metrics:compare metrics:export_version "
-    "metrics:versions metrics:version",
+    "metrics:versions metrics:version metrics:reading",
 )
 table(
     POST,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
+import time
+from contextlib import closing
 
 import pytest
+from django.db import OperationalError, connection, transaction
 
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.records.models import Chunk, JudgeReply, Run, RunState
@@ -39,7 +43,7 @@ def test_the_work_of_a_stopped_worker_goes_to_another_one(processes: Processes) 
         run = a_run(a_version(a_project(), rows=500), a_metric(judge.url))
         first = processes.start("worker", "--queue", "runs")
         wait_until(lambda: Run.objects.get(pk=run.pk).done >= 100, 30)
-        os.kill(first.pid, signal.SIGSTOP)
+        stop_between_transactions(first.pid, run)
         held = Chunk.objects.filter(run=run, owner__contains=f":{first.pid}:")
         assert held.exists()
         processes.start("worker", "--queue", "runs")
@@ -48,6 +52,32 @@ def test_the_work_of_a_stopped_worker_goes_to_another_one(processes: Processes) 
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 60)
     assert Run.objects.get(pk=run.pk).scored == run.judgements.filter(state="scored").count() == 1000
     assert JudgeReply.objects.filter(judgement__run=run).count() == 1000
+
+
+def stop_between_transactions(pid: int, run: Run) -> None:
+    """Stop a worker at a moment when it holds no lock, which nobody could take from it."""
+    for _ in range(100):
+        os.kill(pid, signal.SIGSTOP)
+        if not holds_lock(run):
+            return
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.05)
+    pytest.fail("the worker was never between two transactions")
+
+
+def holds_lock(run: Run) -> bool:
+    """Whether some other process has the run's rows locked; on SQLite the database."""
+    try:
+        if connection.vendor == "sqlite":
+            with closing(sqlite3.connect(connection.settings_dict["NAME"], timeout=0.2)) as other:
+                other.execute("BEGIN IMMEDIATE")
+        else:
+            with transaction.atomic():
+                for rows in (Run.objects.filter(pk=run.pk), Chunk.objects.filter(run=run)):
+                    list(rows.select_for_update(nowait=True))
+    except (sqlite3.OperationalError, OperationalError):
+        return True
+    return False
 
 
 def test_a_worker_that_is_asked_to_stop_gives_everything_back(processes: Processes) -> None:

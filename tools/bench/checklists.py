@@ -48,6 +48,10 @@ def _figure(listed: Measured, plain: Measured) -> Figure:
     return Figure.at_most(name, listed.cpu / plain.cpu, MOST_TIMES, detail)
 
 
-if __name__ == "__main__":
+def main() -> None:
     for figure in checklist_figures():
         print(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import islice
 
@@ -125,7 +126,7 @@ def on_scale(value: int | float, written: str, gives: Gives) -> Value:
 
 
 def _is_on_step(distance: float, step: float) -> bool:
-    return abs(distance / step - round(distance / step)) < 1e-9
+    return abs(math.remainder(distance, step)) < 1e-9 * step
 
 
 def has_unit(number: re.Match[str]) -> bool:

@@ -351,7 +351,7 @@ def test_rows_without_a_reference_are_counted_where_the_template_looks_for_one(
         for given, said in ((None, None), ("a", None), (" ", "b"), (" ", ""), (0, None))
     ]
     counted = linted(sandbox, builtin(name).source, rows).without_reference
-    assert counted == (2 if builtin(name).kind in ("reference", "comparison") else 0)
+    assert counted == (2 if "reference" in name or "comparison" in name else 0)
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_lipsum_is_an_unknown_name(sandbox: Sandbox) -> None:
     assert ("unknown_name", "lipsum") in found(sandbox, "{{ lipsum() }}")
 
 
-PAIRS = "{{ data.question }} {{ a.content }} {{ b.content }}"
+PAIRS = "{{ data.question }} {{ a.content }} {{ b.content }} [[n]]"
 TWO_ANSWERS = [
     (line, {"question": "q"}, {"content": f"answer {number}", **more})
     for line in (1, 2)
@@ -437,8 +437,8 @@ def linted_pairs(sandbox: Sandbox, template: str, script: str | None = None) -> 
 
 
 def test_a_template_that_compares_candidates_needs_both_answers(sandbox: Sandbox) -> None:
-    assert linted_pairs(sandbox, PAIRS) == Lint(longest=Longest(1, 19, 5), rows=2)
-    assert [one.code for one in linted_pairs(sandbox, "{{ a.content }}").warnings] == ["answers_unused"]
+    assert linted_pairs(sandbox, PAIRS) == Lint(longest=Longest(1, 25, 7), rows=2)
+    assert [one.code for one in linted_pairs(sandbox, "{{ a.content }} [[n]]").warnings] == ["answers_unused"]
 
 
 @pytest.mark.parametrize(

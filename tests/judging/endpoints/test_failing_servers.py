@@ -158,5 +158,5 @@ def test_a_refusal_that_is_about_one_request_is_an_answer() -> None:
     with ScriptedJudge(choosy) as judge:
         run = work(run_on(an_endpoint(a_project(), judge.url), 40))
     load = EndpointLoad.objects.get()
-    assert (run.state, run.errors, load.down_since) == (RunState.FINISHED, 40, 0)
+    assert (run.state, run.unparsed, run.errors, load.down_since) == (RunState.FINISHED, 40, 0, 0)
     assert all(answered for _request, answered in load.recent)

@@ -282,6 +282,7 @@ def test_a_run_may_begin_all_the_same(
 def test_nothing_is_said_of_a_prompt_that_fits_every_row(
     client_of: ClientOf, alice: User, version: Version, metric: MetricVersion
 ) -> None:
+    worded(metric, "{{ data.question }}{{ response.content }}{{ answer_format }}")
     page = text(client_of(alice).get(ADDRESS, {"part": "cost", **sent(version, metric)}, headers=HTMX))
     assert "in this version" not in page
 

@@ -275,6 +275,7 @@ DELIMITERS = [
 ]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 def test_a_megabyte_of_a_delimiter_is_read_in_a_second(delimiter: str) -> None:
     reply = delimiter * (1_000_000 // len(delimiter))
