@@ -278,7 +278,8 @@ DELIMITERS = [
 @pytest.mark.timed
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 def test_a_megabyte_of_a_delimiter_is_read_in_a_second(delimiter: str) -> None:
+    """In twice that beside other tests. What takes longer than in proportion to its length would take minutes."""
     reply = delimiter * (1_000_000 // len(delimiter))
     started = process_time()
     score(reply)
-    assert process_time() - started < slowness()
+    assert process_time() - started < 2 * slowness()
