@@ -7,6 +7,7 @@ from itertools import chain
 
 from tools.bench import command_line
 from tools.bench.checklists import checklist_figures
+from tools.bench.coverage import coverage_figures
 from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
 from tools.bench.reading import reading_figures
@@ -29,6 +30,7 @@ def main() -> int:
         rules_figures(),
         reply_figures(),
         report_figures(),
+        coverage_figures(),
         figures(),
         checklist_figures(),
         scale_figures(),

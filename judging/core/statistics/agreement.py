@@ -13,7 +13,7 @@ import numpy as np
 
 from .document import ChanceCorrected, RaterFigures, RaterPair, Raters
 from .frame import Level
-from .numeric import FEWEST_RESAMPLED, ROUNDING, Bools, Draws, Floats, Ints, finite, percentiles, same
+from .numeric import FEWEST_RESAMPLED, ROUNDING, UPPER, Bools, Draws, Floats, Ints, finite, percentiles, same
 from .verdicts import Verdicts, steps_of
 
 if TYPE_CHECKING:
@@ -159,17 +159,37 @@ def quadratic_kappa(a: Floats, b: Floats) -> float | None:
     return finite(_quadratic_kappas(_kappa_parts(a, b).sum(axis=0)[None])[0]) if a.size else None
 
 
+def cohen_kappa_interval(
+    a: Floats, b: Floats, clusters: Ints, draws: Draws, upper: float = UPPER
+) -> tuple[float | None, float | None]:
+    """Percentile bootstrap interval of `cohen_kappa`, as `quadratic_kappa_interval`."""
+    units = np.unique(clusters).size
+    if units < FEWEST_RESAMPLED or same(a) or same(b):
+        return None, None
+    values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
+    first, second = (np.eye(values.size)[part] for part in np.split(codes, 2))
+    sums = draws.sums(clusters, np.column_stack([np.ones(a.size), first, second, a == b]))
+    total = np.maximum(sums[:, :1], 1)
+    shares = sums / total
+    of_a, of_b = shares[:, 1 : values.size + 1], shares[:, values.size + 1 : -1]
+    chance = (of_a * of_b).sum(axis=1)
+    varies = chance < 1 - ROUNDING
+    nothing = np.full(chance.shape, np.nan)
+    return percentiles(np.divide(shares[:, -1] - chance, 1 - chance, out=nothing, where=varies), units, upper)
+
+
 def quadratic_kappa_interval(
-    a: Floats, b: Floats, clusters: Ints, draws: Draws
+    a: Floats, b: Floats, clusters: Ints, draws: Draws, upper: float = UPPER
 ) -> tuple[float | None, float | None]:
     """Percentile bootstrap interval of `quadratic_kappa`, resampling whole clusters of items.
 
-    None if either side is constant: kappa is then 0 in every draw, whatever the other side is; and as `percentiles`.
+    `upper`: the quantile at which it ends. None if either side is constant: kappa is then 0 in every draw, whatever the
+    other side is; and as `percentiles`.
     """
     units = np.unique(clusters).size
     if units < FEWEST_RESAMPLED or same(a) or same(b):
         return None, None
-    return percentiles(_quadratic_kappas(draws.sums(clusters, _kappa_parts(a, b))), units)
+    return percentiles(_quadratic_kappas(draws.sums(clusters, _kappa_parts(a, b))), units, upper)
 
 
 def _kappa_parts(a: Floats, b: Floats) -> Floats:

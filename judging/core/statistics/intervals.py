@@ -81,16 +81,25 @@ def _trials(share: float, se: float, units: float, floor: float) -> float:
     return max(1.0, share * (1 - share) / variance)
 
 
-def rate_interval(rate: float | None, se: float | None, units: float, responses: float) -> Interval:
-    """The interval of a rate: Wilson's over `min(responses, 1 + p (1 - p) / se²)` trials.
+def rate_interval(
+    rate: float | None, se: float | None, units: float, responses: float, upper: float = UPPER
+) -> Interval:
+    """The interval of a rate: Wilson's over its `effective_trials`; it ends at the quantile `upper`.
 
-    Over `units` where p is 0 or 1. With one response per item and no clusters, these are the responses themselves. A
-    single unit with true and false responses has no `se` and counts once. Source: Franco, Little, Louis and Slud,
-    Journal of Survey Statistics and Methodology 7(3), 2019 (Wilson's interval with the effective sample size).
+    Source: Franco, Little, Louis and Slud, Journal of Survey Statistics and Methodology 7(3), 2019 (Wilson's interval
+    with the effective sample size).
     """
     if rate is None or not units:
         return NO_INTERVAL
-    trials = float(units)
-    if se is not None and 0 < rate < 1:
-        trials = min(1 + rate * (1 - rate) / se**2, responses) if se else float(responses)
-    return wilson(rate, trials)
+    return wilson(rate, effective_trials(rate, se, units, responses), normal_quantile(upper))
+
+
+def effective_trials(rate: float, se: float | None, units: float, responses: float) -> float:
+    """How many independent trials a rate over responses is worth: `min(responses, 1 + p (1 - p) / se²)`.
+
+    The number of `units` (rows, or clusters of them) where p is 0 or 1. With one response per item and no clusters,
+    these are the responses themselves. A single unit with true and false responses has no `se` and counts once.
+    """
+    if se is None or not 0 < rate < 1:
+        return float(units)
+    return min(1 + rate * (1 - rate) / se**2, responses) if se else float(responses)

@@ -13,7 +13,14 @@ import numpy as np
 
 from .document import Pair
 from .frame import ScaledMetric
-from .intervals import Ends, Interval, difference_interval, mean_interval, rate_interval
+from .intervals import (
+    Ends,
+    Interval,
+    difference_interval,
+    effective_trials,
+    mean_interval,
+    rate_interval,
+)
 from .numeric import (
     LEVEL,
     POWER,
@@ -163,12 +170,13 @@ def mean_of_items(values: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate in 0…1 with its interval, and the number of true responses."""
+    """A rate in 0…1 with its interval, the number of true responses, and how many independent trials they are worth."""
 
     rate: float | None
     low: float | None
     high: float | None
     count: int
+    trials: float = 0.0
 
 
 def estimate_rate(judgements: DataFrame) -> Rate:
@@ -180,17 +188,35 @@ def estimate_rate(judgements: DataFrame) -> Rate:
     return _rate(_estimate(means, item_units(judgements)), judgements["value"].to_numpy(np.float64))
 
 
-def rate_of(values: Floats, clusters: Ints) -> Rate:
+def rate_of(values: Floats, clusters: Ints, upper: float = UPPER) -> Rate:
     """The rate over responses with values (responses,) 1 for true, 0 for false and ½ for a tie.
 
-    `clusters` (responses,): their rows, or clusters of rows.
+    `clusters` (responses,): their rows, or clusters of rows. `upper`: the quantile at which the interval ends.
     """
-    return _rate(_estimate(values, clusters), values)
+    return _rate(_estimate(values, clusters), values, upper)
 
 
-def _rate(estimate: Estimate, responses: Floats) -> Rate:
-    low, high = rate_interval(estimate.mean, estimate.se, estimate.clusters, responses.size)
-    return Rate(estimate.mean, low, high, count=int((responses == 1).sum()))
+def _rate(estimate: Estimate, responses: Floats, upper: float = UPPER) -> Rate:
+    share, spread = (estimate.mean, estimate.se), (estimate.clusters, responses.size)
+    trials = 0.0 if share[0] is None else effective_trials(share[0], share[1], *spread)
+    low, high = rate_interval(*share, *spread, upper)
+    return Rate(share[0], low, high, count=int((responses == 1).sum()), trials=trials)
+
+
+def rate_difference(a: Rate, b: Rate) -> Estimate:
+    """The difference a − b of two independent rates with its interval, as `apart`."""
+    return apart(*(Estimate(rate.rate, None, rate.low, rate.high, round(rate.trials), 0) for rate in (a, b)))
+
+
+def sign_test(higher: int, lower: int) -> float:
+    """`min(1, 2 P(X <= min(higher, lower)))` with X binomial over both, each with chance ½: the exact two-sided p.
+
+    Items that are equal are left out. Assumes independent items. Source: Dixon and Mood, Journal of the American
+    Statistical Association 41, 1946; McNemar's exact test where the items are right or wrong.
+    """
+    trials = higher + lower
+    tail = sum(math.comb(trials, count) for count in range(min(higher, lower) + 1))
+    return min(1.0, 2 * tail / 2**trials)
 
 
 TIE = 1e-9  # relative; item means of equal responses may differ by rounding

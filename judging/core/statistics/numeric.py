@@ -115,15 +115,16 @@ FEWEST_RESAMPLED = 10  # independent rows
 MOST_UNDEFINED = 0.05  # share of the draws
 
 
-def percentiles(values: Floats, units: int) -> tuple[float | None, float | None]:
+def percentiles(values: Floats, units: int, upper: float = UPPER) -> tuple[float | None, float | None]:
     """The percentile interval of bootstrap values (draws,) over `units` independent rows.
 
-    None with fewer than ten rows, or if more than 5 % of the draws are undefined.
+    `upper`: the quantile at which it ends. None with fewer than ten rows, or if more than 5 % of the draws are
+    undefined.
     """
     defined = values[np.isfinite(values)]
     if units < FEWEST_RESAMPLED or values.size - defined.size > MOST_UNDEFINED * values.size:
         return None, None
-    low, high = np.quantile(defined, [1 - UPPER, UPPER])
+    low, high = np.quantile(defined, [1 - upper, upper])
     return finite(low), finite(high)
 
 
