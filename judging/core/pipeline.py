@@ -292,6 +292,12 @@ def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
     return Verdict(first.judge, first.repeat, value, order="both", flip=flip)
 
 
+def combine_replies(first: Parsed, swapped: Parsed) -> Verdict:
+    """The combined verdict of one judge's replies in both orders, as they were read."""
+    calls = [JudgeCall(0, 0, {}, None, None, [], swapped=in_other_order) for in_other_order in (False, True)]
+    return combine_verdicts(_verdict(calls[0], first), _verdict(calls[1], swapped))
+
+
 def _combine_of_pair(first: Verdict, swapped: Verdict, value: str, other: str) -> Verdict:
     """Combine the verdicts on a pair of candidates in both orders, which may disagree."""
     both = settled_verdict(value, other)

@@ -19,7 +19,7 @@ from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import drafts_of_new
 from evalsite.accounts.models import Project
 from evalsite.audit import Action
-from judging.core.builtin import BUILTINS, PAIR, chosen
+from judging.core.builtin import BUILTINS, chosen
 from judging.core.metric_definition import MetricDefinition
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
@@ -27,7 +27,7 @@ from judging.guides import guide as shown_guide
 from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
-from judging.metrics.editor.kind_fields import GIVES_NAMES
+from judging.metrics.editor.kind_fields import GIVES_NAMES, form_kind
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, template_label, templates
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
@@ -93,8 +93,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "metrics/start.html", context)
     field = request.GET.get("reference", "")
     start = f"{start}:{field}" if field in reference_fields(project) and start in BUILTINS else start
-    builtin = chosen(start)
-    start = start if builtin and builtin.kind != PAIR else ""
+    start = start if chosen(start) else ""
     return JudgeEditor.of_new(request, project, new_judge_metric(start), start).respond()
 
 
@@ -194,7 +193,7 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
         "version": row,
         "newest": selectors.newest_version(row.metric),
         "definition": definition,
-        "gives": GIVES_NAMES.get(definition.kind, definition.kind),
+        "gives": GIVES_NAMES.get(form_kind(definition), definition.kind),
         "judges": [(judge, names.get(judge.endpoint or 0, "")) for judge in definition.judges],
     }
     return render(request, "metrics/version.html", context)

@@ -43,6 +43,10 @@ function patterns() {
   }
 }
 form.addEventListener("change", patterns);
+form.addEventListener("change", ({ target }) => {
+  // Only both orders tell a preference for the first side from one for an answer.
+  if (target.name === "gives" && target.value === "candidates") for (const box of form.querySelectorAll("[name$='-both_orders']")) box.checked = true;
+});
 patterns();
 
 // There is always a blank row for another label.

@@ -13,14 +13,16 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from datasets.core.kinds import PASS_FAIL
 from evalsite.accounts.models import Project
-from judging.core.builtin import chosen
+from judging.core.builtin import PAIR, chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics.editor.asking_fields import AskingForm, asking_values
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified
 from judging.metrics.editor.kind_fields import (
+    CANDIDATES,
     FIXED_SCALES,
+    KIND_FLAGS,
     KindForm,
     kind_initial,
     kind_values,
@@ -129,6 +131,8 @@ class MetricForms:
         if valid and not self.metric.cleaned_data["gives"] and not self.result().ends_with_script:
             self.metric.add_error("gives", _("No script returns a value. Choose what the judge gives."))
             return False
+        if valid and self._reads_pairs_by_pattern():
+            return False
         votes = self.result().votes if valid else 0
         if valid and self.judges and self.result().quorum > votes:
             sentence = ngettext(
@@ -139,6 +143,17 @@ class MetricForms:
             self.metric.add_error("quorum", sentence % {"votes": votes})
             return False
         return valid
+
+    def _reads_pairs_by_pattern(self) -> bool:
+        """Whether a judge's verdicts on two candidates would be read with a pattern, which is an error."""
+        if self.metric.cleaned_data["gives"] != CANDIDATES:
+            return False
+        judges = [judge for judge in self.judges if judge.cleaned_data["parse"]]
+        for judge in judges:
+            judge.add_error(
+                "parse", _("Verdicts on two candidates can't be read with a pattern or a JSON path.")
+            )
+        return bool(judges)
 
     @property
     def errors(self) -> bool:
@@ -178,7 +193,7 @@ def metric_forms(
     if typed is not None and not checked:
         initial |= {name: typed[name] for name in MetricForm.base_fields if name in typed}
         if "gives" in typed:  # of a whole form: an unchecked box is not sent
-            initial |= {"whole": "whole" in typed, "labels": typed_labels(typed)}
+            initial |= {name: name in typed for name in KIND_FLAGS} | {"labels": typed_labels(typed)}
     return MetricForms(MetricForm(typed if checked else None, initial=initial), judges, before)
 
 
@@ -208,6 +223,7 @@ def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeMode
         before,
         name=typed.get(f"{prefix}name") or before.name,
         template=unified(typed.get(f"{prefix}template", before.template)),
+        both_orders=f"{prefix}both_orders" in typed if f"{prefix}template" in typed else before.both_orders,
         system_prompt=typed.get(f"{prefix}system_prompt") or None,
     )
 
@@ -215,7 +231,8 @@ def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeMode
 def starting_definition(start: str, name: str) -> MetricDefinition:
     """A new metric's definition, from the built-in template `start` or blank."""
     builtin = chosen(start)
-    judge = JudgeModel(name="", template=builtin.source if builtin else "")
+    compares_candidates = builtin is not None and builtin.kind == PAIR
+    judge = JudgeModel(name="", template=builtin.source if builtin else "", both_orders=compares_candidates)
     gives = builtin.gives if builtin else PASS_FAIL
     low, high = FIXED_SCALES.get(gives, (1.0, 10.0))
     return MetricDefinition(
@@ -224,6 +241,7 @@ def starting_definition(start: str, name: str) -> MetricDefinition:
         max_score=high,
         judges=(judge,),
         gives=gives,
+        compares="all" if compares_candidates else "reference",
         ask_again=1,
         structured="auto",
     )

@@ -17,20 +17,35 @@ from datasets.messages import translated
 from evalsite.rounding import significant
 from judging.core.metric_definition import Label, MetricDefinition
 from judging.core.metrics_file import COMPARISON_TOP
-from judging.core.metrics_file_kind import KIND_PROBLEMS, MAX_DESCRIPTION, MAX_LABEL, MAX_LABELS
+from judging.core.metrics_file_kind import KIND_PROBLEMS, MAX_DESCRIPTION, MAX_LABEL, MAX_LABELS, MAX_NAME
 from judging.core.reading.labels import fold
 
+CANDIDATES = "candidates"
+"""The form's value for a comparison of candidates; `COMPARISON` is one with the reference."""
 GIVES = [
     (PASS_FAIL, pgettext_lazy("kind of verdict", "Pass or fail")),
     (SCORE, pgettext_lazy("kind of verdict", "Score")),
     (CATEGORY, pgettext_lazy("kind of verdict", "Category")),
     (COMPARISON, gettext_lazy("Comparison with the reference")),
+    (CANDIDATES, gettext_lazy("Comparison of candidates")),
     (CHECKLIST, gettext_lazy("Checklist (a rubric for each row)")),
     ("", gettext_lazy("Whatever the last script returns")),
 ]
-FIXED_SCALES = {COMPARISON: (1.0, COMPARISON_TOP), CHECKLIST: (0.0, 1.0)}
+ALL_PAIRS, ANY_PAIRS, WITH_BASELINE = "all", "any", "baseline"
+PAIRS = [
+    (ALL_PAIRS, gettext_lazy("every pair, for up to 4 candidates")),
+    (ANY_PAIRS, gettext_lazy("every pair, for any number of candidates")),
+    (WITH_BASELINE, gettext_lazy("each candidate with a baseline")),
+]
+FIXED_SCALES = {
+    COMPARISON: (1.0, COMPARISON_TOP),
+    CANDIDATES: (1.0, COMPARISON_TOP),
+    CHECKLIST: (0.0, 1.0),
+}
 """Scales of kinds whose verdicts become scores."""
 GIVES_NAMES = dict(GIVES)
+_PAIR_FLAGS = ("all_answers", "both_bad", "three_steps")
+KIND_FLAGS = ("whole", *_PAIR_FLAGS)
 _LABEL_FIELDS = ("label", "description", "value")
 _FEWEST_ROWS = 2
 
@@ -141,6 +156,24 @@ class KindForm(forms.Form):
         help_text=gettext_lazy("Only multiples of it from the lowest score. Leave empty for any."),
     )
     labels = LabelsField(label=gettext_lazy("Labels"), required=False)
+    pairs = forms.ChoiceField(label=gettext_lazy("Pairs to compare"), choices=PAIRS, required=False)
+    baseline = forms.CharField(
+        label=gettext_lazy("Baseline"),
+        required=False,
+        max_length=MAX_NAME,
+        help_text=gettext_lazy("The name of the candidate that the others are compared with."),
+    )
+    all_answers = forms.BooleanField(
+        label=gettext_lazy("Compare all answers of each"),
+        required=False,
+        help_text=gettext_lazy("Otherwise the first answer with the first."),
+    )
+    both_bad = forms.BooleanField(label=gettext_lazy("Offer “both bad”"), required=False)
+    three_steps = forms.BooleanField(
+        label=gettext_lazy("Better, tie, worse only"),
+        required=False,
+        help_text=gettext_lazy("“Much better” then counts as “better”."),
+    )
 
     @property
     def label_rows(self) -> list[dict[str, str]]:
@@ -159,6 +192,9 @@ class KindForm(forms.Form):
         if values.get("gives") == CATEGORY:
             for sentence in check_labels(self["labels"].value()):
                 self.add_error("labels", sentence)
+        without_baseline = values.get("pairs") == WITH_BASELINE and not values.get("baseline")
+        if values.get("gives") == CANDIDATES and without_baseline and "baseline" not in self.errors:
+            self.add_error("baseline", _("Enter the name of a candidate."))
         return values
 
     def _check_scale(self, low: float, high: float) -> None:
@@ -172,15 +208,28 @@ class KindForm(forms.Form):
                 self.add_error("step", translated(KIND_PROBLEMS["step_not_whole"]))
 
 
+def form_kind(definition: MetricDefinition) -> str:
+    """The form's value of `gives`."""
+    return CANDIDATES if definition.compares_candidates else definition.kind
+
+
 def kind_initial(definition: MetricDefinition) -> dict[str, Any]:
     return {
-        "gives": definition.kind,
+        "gives": form_kind(definition),
         "min_score": significant(definition.min_score, 6),
         "max_score": significant(definition.max_score, 6),
         "whole": definition.whole,
         "step": significant(definition.step, 6) if definition.step else "",
         "labels": rows_of(definition.labels),
+        "pairs": _pairs_of(definition),
+        **{name: getattr(definition, name) for name in ("baseline", *_PAIR_FLAGS)},
     }
+
+
+def _pairs_of(definition: MetricDefinition) -> str:
+    if definition.compares == "baseline":
+        return WITH_BASELINE
+    return ANY_PAIRS if definition.any_pairs else ALL_PAIRS
 
 
 def kind_values(values: Mapping[str, Any], before: MetricDefinition) -> dict[str, Any]:
@@ -188,11 +237,34 @@ def kind_values(values: Mapping[str, Any], before: MetricDefinition) -> dict[str
     chosen = values["gives"]
     numeric = chosen in (SCORE, "")
     return {
-        "gives": before.gives if chosen == before.kind else chosen,
+        "gives": _gives(chosen, before),
+        **_compared(values, before),
         **_scale(values, before),
         "whole": values["whole"] and numeric,
         "step": (values["step"] or 0) if numeric else 0,
         "labels": values["labels"] if chosen == CATEGORY else (),
+    }
+
+
+def _gives(chosen: str, before: MetricDefinition) -> str:
+    if chosen == form_kind(before):
+        return before.gives
+    return COMPARISON if chosen == CANDIDATES else chosen
+
+
+def _compared(values: Mapping[str, Any], before: MetricDefinition) -> dict[str, Any]:
+    """What a comparison of candidates compares; for other kinds the defaults."""
+    names = ("compares", "baseline", "any_pairs", *_PAIR_FLAGS)
+    if values["gives"] != CANDIDATES:
+        blank = MetricDefinition(name="")
+        return {name: getattr(blank, name) for name in names}
+    pairs = values["pairs"] or _pairs_of(before)
+    with_baseline = pairs == WITH_BASELINE
+    return {
+        "compares": "baseline" if with_baseline else "all",
+        "baseline": values["baseline"] if with_baseline else "",
+        "any_pairs": pairs == ANY_PAIRS,
+        **{name: bool(values[name]) for name in _PAIR_FLAGS},
     }
 
 
@@ -201,7 +273,8 @@ def _scale(values: Mapping[str, Any], before: MetricDefinition) -> dict[str, flo
     chosen = values["gives"]
     if chosen not in FIXED_SCALES:
         return {"min_score": values["min_score"], "max_score": values["max_score"]}
-    low, high = (before.min_score, before.max_score) if before.kind == chosen else FIXED_SCALES[chosen]
+    is_same = form_kind(before) == chosen
+    low, high = (before.min_score, before.max_score) if is_same else FIXED_SCALES[chosen]
     return {"min_score": low, "max_score": high}
 
 
@@ -209,7 +282,7 @@ def typed_kind(typed: QueryDict, before: MetricDefinition) -> dict[str, Any]:
     """The same from input that is not validated, for a preview; invalid values fall back to those in `before`."""
     if "gives" not in typed:
         return {}
-    chosen = typed["gives"] if typed["gives"] in GIVES_NAMES else before.kind
+    chosen = typed["gives"] if typed["gives"] in GIVES_NAMES else form_kind(before)
     return kind_values(
         {
             "gives": chosen,
@@ -218,6 +291,9 @@ def typed_kind(typed: QueryDict, before: MetricDefinition) -> dict[str, Any]:
             "whole": bool(typed.get("whole")),
             "step": _typed_number(typed, "step", 0),
             "labels": labels_of(typed_labels(typed)),
+            "pairs": typed.get("pairs", ""),
+            "baseline": typed.get("baseline", "").strip(),
+            **{name: bool(typed.get(name)) for name in _PAIR_FLAGS},
         },
         before,
     )

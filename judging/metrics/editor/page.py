@@ -278,12 +278,8 @@ class PastReplies:
 
 
 def templates() -> list[Builtin]:
-    """The built-in templates that judge one answer, in the user's language."""
-    return [
-        builtin
-        for builtin in BUILTINS.values()
-        if builtin.language == reader_language() and builtin.kind != PAIR
-    ]
+    """The built-in templates in the user's language."""
+    return [builtin for builtin in BUILTINS.values() if builtin.language == reader_language()]
 
 
 _LABELS = {
@@ -298,6 +294,9 @@ _LABELS = {
     "multi_turn_pass_fail": gettext_lazy("Pass or fail, multi-turn"),
     "multi_turn_category": gettext_lazy("Category, multi-turn"),
     "multi_turn_checklist": gettext_lazy("Checklist (a rubric for each row)"),
+    "single_turn_pair": gettext_lazy("Comparison of candidates, single turn"),
+    "multi_turn_pair": gettext_lazy("Comparison of candidates, multi-turn"),
+    "reference_pair": gettext_lazy("Comparison of candidates by the reference"),
 }
 
 
@@ -315,6 +314,7 @@ def new_judge_metric(start: str) -> MetricDefinition:
         "pass_fail": _("Solved"),
         "category": _("Kind of answer"),
         "checklist": _("Checklist"),
+        PAIR: _("Better answer"),
     }
     builtin = chosen(start)
     return starting_definition(start, names[builtin.kind] if builtin else "")

@@ -11,6 +11,7 @@ from datasets.models import Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import swapped_context
 from judging.core.placeholders import Hint, hints, with_suggestions
 from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
 from judging.core.results import JudgedItem
@@ -72,16 +73,22 @@ class Prompt:
         return self.shown.error is not None
 
 
-def preview_prompt(definition: MetricDefinition, judge: int, item: JudgedItem) -> Prompt:
-    """The prompt of one judge model for an item. Failures are part of the result."""
+def preview_prompt(
+    definition: MetricDefinition, judge: int, item: JudgedItem, *, swapped: bool = False
+) -> Prompt | None:
+    """The prompt of one judge model for an item; None if `swapped` and the item has no two sides. Failures are part of
+    the result."""
     try:
         context, outcome = prepared_context(definition.preprocess, item)
         if outcome is not None and outcome.failure is not None:
             return Prompt(TemplatePreview(()), (), outcome)
+        seen = swapped_context(context) if swapped else context
+        if seen is None:
+            return None
         template = definition.judges[judge].template
         if definition.asks_by_criterion:
-            context = replace(context, criterion=1)
-        shown = preview(preview_sandbox(), template, render_item(context, definition))
+            seen = replace(seen, criterion=1)
+        shown = preview(preview_sandbox(), template, render_item(seen, definition))
     except SandboxError as error:
         return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None)
     pieces, was_cut = _cut(shown.pieces)
@@ -142,6 +149,22 @@ class PromptPreview:
     @property
     def template(self) -> str:
         return self.definition.judges[self.judge].template if self.definition.judges else ""
+
+    @property
+    def can_try(self) -> bool:
+        """Whether there is a prompt, and two answers where candidates are compared."""
+        if self.prompt is None or self.prompt.failed or self.script_error:
+            return False
+        has_both = self.sample is not None and self.sample.other is not None
+        return has_both or not self.definition.compares_candidates
+
+    def swapped_prompt(self) -> Prompt | None:
+        """The prompt in the other order, for a judge model that is asked in both."""
+        if self.sample is None or not self.definition.judges[self.judge].both_orders:
+            return None
+        return preview_prompt(
+            self.definition, self.judge, self.sample.item_for(self.definition), swapped=True
+        )
 
     @property
     def names(self) -> list[OfferedName]:

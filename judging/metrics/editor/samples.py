@@ -35,6 +35,7 @@ class Sample:
     responses: list[Response]
     response: Response | None
     not_found: str = ""  # the field that no row lacks
+    other_key: str = ""  # of the chosen answer to compare with
 
     @property
     def has_no_answers(self) -> bool:
@@ -49,15 +50,27 @@ class Sample:
 
     @property
     def other(self) -> Response | None:
-        """The answer that `response` is compared with: of the next candidate in the row, with the same number if there
-        is one."""
+        """The answer that `response` is compared with: the chosen one, else that of the next candidate in the row, with
+        the same number if there is one."""
         if self.response is None:
             return None
         now = self.response
-        others = [other for other in self.responses if other.candidate_id != now.candidate_id]
+        others = self._others(now)
+        chosen = next((other for other in others if _key(other) == self.other_key), None)
+        if chosen is not None:
+            return chosen
         later = [other for other in others if other.candidate_id > now.candidate_id] or others
         alike = (other for other in later if other.number == now.number)
         return next(alike, next(iter(later), None))
+
+    def _others(self, now: Response) -> list[Response]:
+        return [other for other in self.responses if other.candidate_id != now.candidate_id]
+
+    @property
+    def other_choices(self) -> list[tuple[str, str, int, bool]]:
+        """The same as `response_choices` of the answers that `response` can be compared with."""
+        others = self._others(self.response) if self.response else []
+        return _choices(others, self.other)
 
     def item_for(self, definition: MetricDefinition) -> JudgedItem:
         """What this metric judges: the response, or both answers if it compares candidates."""
@@ -69,10 +82,14 @@ class Sample:
     @property
     def response_choices(self) -> list[tuple[str, str, int, bool]]:
         """(key, candidate name, number, whether selected) of each response."""
-        return [
-            (_key(response), response.candidate.name, response.number, response == self.response)
-            for response in self.responses
-        ]
+        return _choices(self.responses, self.response)
+
+
+def _choices(responses: Sequence[Response], selected: Response | None) -> list[tuple[str, str, int, bool]]:
+    return [
+        (_key(response), response.candidate.name, response.number, response == selected)
+        for response in responses
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +107,8 @@ class OfferedName:
 
 
 def choose_sample(project: Project, query: QueryDict, last: int = 0) -> Sample | None:
-    """The row selected by the form data (row_version, row_line, row_response, go); None without a usable version.
+    """The row selected by the form data (row_version, row_line, row_response, row_other, go); None without a usable
+    version.
 
     `last`: the version that was chosen last.
     """
@@ -100,7 +118,8 @@ def choose_sample(project: Project, query: QueryDict, last: int = 0) -> Sample |
         return None
     responses = selectors.responses_of(row)
     response = _response(responses, query.get("row_response", ""))
-    return Sample(version, row, selectors.row_values(row), responses, response, not_found)
+    other = query.get("row_other", "")
+    return Sample(version, row, selectors.row_values(row), responses, response, not_found, other)
 
 
 def chosen_version(project: Project, query: QueryDict, last: int = 0) -> Version | None:

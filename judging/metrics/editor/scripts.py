@@ -21,7 +21,7 @@ from evalsite.truncation import truncate
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern, repaired_program
-from judging.core.pipeline import with_changes
+from judging.core.pipeline import swapped_context, with_changes
 from judging.core.prompts import postprocess_arguments, render, render_item
 from judging.core.replies import Parser
 from judging.core.results import Context, JudgeCall, JudgedItem
@@ -150,7 +150,11 @@ class ScriptRun:
 
 
 def script_runs(
-    definition: MetricDefinition, sample: Sample | None, metric: int | None, typed_reply: str
+    definition: MetricDefinition,
+    sample: Sample | None,
+    metric: int | None,
+    typed_reply: str,
+    swapped_reply: str | None = None,
 ) -> dict[str, ScriptRun]:
     """Run each of the metric's scripts on the sample row. Returns results by kind."""
     sources = {kind: source for kind in KINDS if (source := getattr(definition, kind)).strip()}
@@ -158,17 +162,22 @@ def script_runs(
         if sample is None:
             runs = {kind: _loaded(kind, source) for kind, source in sources.items()}
         else:
-            runs = _runs_on(sample, definition, metric, typed_reply)
+            runs = _runs_on(sample, definition, metric, typed_reply, swapped_reply)
     except SandboxError:
         return {kind: ScriptRun(kind, reason_sentence("script_refused")) for kind in sources}
     return {kind: replace(run, repair=repaired(sources[run.kind], run.kind)) for kind, run in runs.items()}
 
 
-def postprocess_run(definition: MetricDefinition, sample: Sample | None, reply: str) -> ScriptRun | None:
-    """The postprocess on the sample row with this reply of every judge model; None without one or without a row."""
+def postprocess_run(
+    definition: MetricDefinition, sample: Sample | None, reply: str, swapped_reply: str | None = None
+) -> ScriptRun | None:
+    """The postprocess on the sample row with this reply of every judge model; None without one or without a row.
+
+    `swapped_reply`: the reply in the other order, if it is not the same.
+    """
     if sample is None or not definition.postprocess.strip():
         return None
-    return script_runs(definition, sample, None, reply)["postprocess"]
+    return script_runs(definition, sample, None, reply, swapped_reply)["postprocess"]
 
 
 def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
@@ -177,7 +186,11 @@ def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
 
 
 def _runs_on(
-    sample: Sample, definition: MetricDefinition, metric: int | None, typed_reply: str
+    sample: Sample,
+    definition: MetricDefinition,
+    metric: int | None,
+    typed_reply: str,
+    swapped_reply: str | None,
 ) -> dict[ScriptKind, ScriptRun]:
     runs: dict[ScriptKind, ScriptRun] = {}
     context, before = prepared_context(definition.preprocess, sample.item_for(definition))
@@ -185,7 +198,7 @@ def _runs_on(
         runs["preprocess"] = _run("preprocess", before)
     if definition.postprocess.strip():
         reply, reply_from = _reply(definition, sample, metric, typed_reply)
-        context = replace(context, calls=_answered(definition, context, reply))
+        context = replace(context, calls=_answered(definition, context, reply, swapped_reply))
         arguments = postprocess_arguments(definition, context)
         (after,) = run_postprocess(preview_sandbox(), definition.postprocess, [arguments])
         runs["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
@@ -220,21 +233,28 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
     return ("[[B>A]]" if compares else f"Score: [[{significant(definition.max_score, 6)}]]"), "example"
 
 
-def _answered(definition: MetricDefinition, context: Context, reply: str) -> tuple[JudgeCall, ...]:
-    """All the metric's judge calls, answered with the same reply."""
+def _answered(
+    definition: MetricDefinition, context: Context, reply: str, swapped_reply: str | None
+) -> tuple[JudgeCall, ...]:
+    """All the metric's judge calls, answered with the same reply, or one for each order."""
     calls: tuple[JudgeCall, ...] = ()
     for number, judge in enumerate(definition.judges):
-        request = build_request(
-            JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
-            _prompt(definition, number, replace(context, calls=calls)),
-        )
-        answer: dict[str, Any] = {"content": reply, "reasoning_content": None, "tool_calls": None}
-        calls += tuple(
-            JudgeCall(number, repeat, request, answer, None, [], swapped=swapped)
-            for repeat in range(judge.repeats)
-            for swapped in ((False, True) if judge.both_orders else (False,))
-        )
-    return calls
+        earlier = replace(context, calls=calls)
+        orders = {False: earlier, True: swapped_context(earlier) if judge.both_orders else None}
+        for swapped, seen in orders.items():
+            if seen is None:
+                continue
+            request = build_request(
+                JudgeSettings(judge.url, judge.model, params=judge.params, system_prompt=judge.system_prompt),
+                _prompt(definition, number, seen),
+            )
+            content = swapped_reply if swapped and swapped_reply is not None else reply
+            answer: dict[str, Any] = {"content": content, "reasoning_content": None, "tool_calls": None}
+            calls += tuple(
+                JudgeCall(number, repeat, request, answer, None, [], swapped=swapped)
+                for repeat in range(judge.repeats)
+            )
+    return tuple(sorted(calls, key=lambda call: call.place))
 
 
 def _prompt(definition: MetricDefinition, number: int, context: Context) -> str:

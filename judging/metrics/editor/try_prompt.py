@@ -24,12 +24,16 @@ from judging.core.judges.http_clients import open_client
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.pairs import ORDERS_DISAGREE
+from judging.core.pipeline import combine_replies
 from judging.core.reading.forms import FORMS
 from judging.core.reading.reader import why_unread
 from judging.core.replies import Parsed, Parser, make_parser
+from judging.core.results import Verdict
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.core.structured_output import structure_for
+from judging.core.values import Value
 from judging.endpoints.manual_calls import (
     Emit,
     FailedTry,
@@ -41,7 +45,7 @@ from judging.endpoints.manual_calls import (
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import judge_settings, with_address
 from judging.markdown import marked_as_written
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, verdict_text
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview
 from judging.metrics.editor.samples import Sample
@@ -75,6 +79,7 @@ class TryResult:
     parsed: Parsed | None = None
     code: str = ""
     detail: str = ""
+    swapped: TryResult | None = None  # of the same judge model, asked in the other order
     waited: float = 0.0  # seconds for a slot and the rate limit
     failed_tries: tuple[FailedTry, ...] = ()
 
@@ -110,6 +115,31 @@ class TryView:
     currency: str = ""
     about: str = ""  # the line of a rule program
     postprocess: ScriptRun | None = None  # on this reply
+    swapped: TryView | None = None  # the same in the other order
+    definition: MetricDefinition | None = None  # None for a rule program
+
+    @property
+    def verdict(self) -> str:
+        """What was read from the reply, for display; '' for nothing."""
+        return self._shown(self.result.parsed.value if self.result.parsed else None)
+
+    @property
+    def both(self) -> Verdict | None:
+        """The combined verdict of both orders; None if a call failed or only one order was asked."""
+        first, swapped = self.result.parsed, self.swapped and self.swapped.result.parsed
+        return combine_replies(first, swapped) if first and swapped else None
+
+    @property
+    def both_verdict(self) -> str:
+        return self._shown(self.both.value if self.both else None)
+
+    @property
+    def is_unsettled(self) -> bool:
+        return self.both is not None and self.both.reason == ORDERS_DISAGREE
+
+    def _shown(self, value: Value | None) -> str:
+        code = self.definition.verdict_of(value) if self.definition else ""
+        return code or verdict_text(value)
 
     @property
     def retries(self) -> list[str]:
@@ -253,7 +283,7 @@ def _parsed(parser: Parser, outcome: ScriptOutcome) -> Parsed:
 def try_on(preview: PromptPreview, forms: MetricForms) -> Generator[Event]:
     """Send the previewed prompt to the selected judge model with the form's current parameters."""
     try:
-        if preview.prompt is None or preview.prompt.failed or preview.script_error:
+        if preview.prompt is None or not preview.can_try:
             raise CannotTry("no_prompt")
         form = forms.judges[preview.judge]
         if not form.is_valid():
@@ -262,19 +292,50 @@ def try_on(preview: PromptPreview, forms: MetricForms) -> Generator[Event]:
         settings = settings_for(judge)
     except CannotTry as refusal:
         yield refusal.result
-    else:
-        yield from try_prompt(settings, preview.definition, judge, preview.prompt.text)
+        return
+    result = yield from _until_result(try_prompt(settings, preview.definition, judge, preview.prompt.text))
+    other = preview.swapped_prompt() if result.parsed else None
+    if other is not None:
+        yield Text("content", "\n\n— {} —\n\n".format(_("Sides swapped")))
+        swapped = yield from _until_result(try_prompt(settings, preview.definition, judge, other.text))
+        result = replace(result, swapped=swapped)
+    yield result
+
+
+def _until_result(events: Generator[Event]) -> Generator[Event, None, TryResult]:
+    """Pass on the events of one call, and return its result."""
+    with closing(events):
+        for event in events:
+            if isinstance(event, TryResult):
+                return event
+            yield event
+    raise AssertionError("a try ends with its result")
 
 
 def try_view(preview: PromptPreview, result: TryResult) -> TryView:
+    """The result as shown; a postprocess runs once, on the replies of both orders."""
+    view = _view(preview, result)
+    reply, swapped = result.reply, result.swapped and result.swapped.reply
+    return replace(
+        view,
+        swapped=_view(preview, result.swapped) if result.swapped else None,
+        postprocess=postprocess_run(
+            preview.definition, preview.sample, reply.content, swapped.content if swapped else None
+        )
+        if reply
+        else None,
+    )
+
+
+def _view(preview: PromptPreview, result: TryResult) -> TryView:
     sentence = reason_sentence(result.code, result.detail, "prompt") if result.code else ""
-    judges, reply = preview.definition.judges, result.reply
+    judges = preview.definition.judges
     return TryView(
         result,
         preview.sample,
         sentence,
         *cost_of(result, judges[preview.judge].endpoint if judges else None),
-        postprocess=postprocess_run(preview.definition, preview.sample, reply.content) if reply else None,
+        definition=preview.definition,
     )
 
 
