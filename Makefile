@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 export HOST PORT DATA_DIR
 
-.PHONY: help run test check bench docs pictures lock clean venv dev format messages
+.PHONY: help run test check bench docs pictures lock wheel clean venv dev format messages
 
 help:
 	@echo "make run      start the site (reads HOST, PORT, DATA_DIR); Ctrl-C stops it"
@@ -17,6 +17,7 @@ help:
 	@echo "make pictures retake the pictures of README and guide (needs Chromium)"
 	@echo "make messages extract texts and compile translations"
 	@echo "make lock     update requirements*.txt from requirements*.in"
+	@echo "make wheel    build the wheel, in dist/"
 	@echo "make clean    remove the virtual environment and caches (never the data)"
 
 run: venv
@@ -43,11 +44,13 @@ docs: dev
 pictures: dev
 	@$(PY) -m tools.pictures
 
+# requirements-build.txt and those after it are held to the versions of requirements.txt.
 lock: dev
 	@$(PY) -m pip install -q uv
-	@$(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements.in -o requirements.txt --custom-compile-command "make lock"
-	@$(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements-scale.in -o requirements-scale.txt --custom-compile-command "make lock"
-	@$(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements-dev.in -o requirements-dev.txt --custom-compile-command "make lock"
+	@for name in "" -scale -build -dev; do $(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements$$name.in -o requirements$$name.txt --custom-compile-command "make lock" || exit 1; done
+
+wheel: dev
+	@$(PY) -m hatchling build -t wheel
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -16,7 +16,9 @@ from zoneinfo import ZoneInfo
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+from evalsite import command_line
+
+BASE_DIR = command_line.ROOT
 TASK_ENGINES = ("database", "celery")
 LOG_FORMATS = ("line", "json")
 FILES = ("folder", "s3")
@@ -30,6 +32,11 @@ LOST_CONNECTIONS = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
+SCALE_ADVICE = (
+    "Install the wheel with its extra, as evalsite-….whl[scale]."
+    if command_line.IS_INSTALLED
+    else "In the folder of evalsite: .venv/bin/pip install --require-hashes -r requirements-scale.txt"
+)
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -119,7 +126,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
     values = os.environ if source is None else source
     task_engine = _one_of(values, "TASK_ENGINE", TASK_ENGINES)
     return Config(
-        data_dir=_folder(values, "DATA_DIR", BASE_DIR / "var"),
+        data_dir=_folder(values, "DATA_DIR", command_line.default_data_dir()),
         host=values.get("HOST", "").strip() or "127.0.0.1",
         port=_whole(values, "PORT", 8000, lowest=1, highest=65535),
         debug=_flag(values, "DEBUG", False),
@@ -320,8 +327,7 @@ def _broker(values: Mapping[str, str]) -> str:
 def _needs(package: str, setting: str) -> None:
     if find_spec(package) is None:
         raise ImproperlyConfigured(
-            f"{setting} needs the package {package}, which is not installed. In the folder of evalsite: "
-            ".venv/bin/pip install --require-hashes -r requirements-scale.txt"
+            f"{setting} needs the package {package}, which is not installed. {SCALE_ADVICE}"
         )
 
 

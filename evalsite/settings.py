@@ -6,6 +6,7 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 
 from evalsite import env, secrets
+from evalsite.command_line import IS_INSTALLED
 
 CONFIG = env.read()
 BASE_DIR: Path = env.BASE_DIR
@@ -146,10 +147,12 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static", ("guide", BASE_DIR / "docs" / "images")]
+STATICFILES_DIRS: list[Path | tuple[str, Path]] = [BASE_DIR / "static"]
+if not IS_INSTALLED:
+    STATICFILES_DIRS.append(("guide", BASE_DIR / "docs" / "images"))
 # only ours: no installed app has static files that we use
 STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = BASE_DIR / "staticfiles" if IS_INSTALLED else DATA_DIR / "static"  # built by tools/wheel.py
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "evalsite.static.Storage"},

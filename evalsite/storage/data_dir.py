@@ -21,6 +21,7 @@ from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from evalsite import secrets
+from evalsite.command_line import IS_INSTALLED, start_advice
 from evalsite.health import is_disk_full
 from evalsite.storage import completeness, development, files
 from evalsite.storage.errors import NO_SPACE, StorageProblem, StorageUnreachable, storage_problem
@@ -80,7 +81,7 @@ def _not_writable(error: OSError) -> CommandError:
         return _full(error)
     return CommandError(
         f"DATA_DIR ({settings.DATA_DIR}) is not writable: {error.strerror or error}. "
-        "Choose another folder, for example: make run DATA_DIR=$HOME/evalsite-data"
+        f"Choose another folder, for example: {start_advice(DATA_DIR='$HOME/evalsite-data')}"
     )
 
 
@@ -177,13 +178,16 @@ def claim() -> IO[str]:
         lock.close()
         raise CommandError(
             f"Another evalsite is running with this DATA_DIR ({settings.DATA_DIR}). "
-            "Use that one, stop it first, or choose another folder: make run DATA_DIR=/path PORT=8010"
+            "Use that one, stop it first, or choose another folder: "
+            f"{start_advice(DATA_DIR='/path', PORT='8010')}"
         ) from None
     return lock
 
 
 def collect_static() -> None:
-    """Collect, hash and compress the static files, if they have changed since the last time."""
+    """Collect, hash and compress the static files, if they have changed since the last time. A wheel holds them."""
+    if IS_INSTALLED:
+        return
     stamp, state = settings.STATIC_ROOT / "collected", static_state()
     if stamp.exists() and stamp.read_text() == state:
         return

@@ -19,6 +19,7 @@ from datasets.messages import not_usable, translated
 from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import Project
+from evalsite.command_line import PROGRAM
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MetricsFile, MetricsFileError, read_metrics_file
 from judging.core.paste_repair import PROBLEMS, repaired, repaired_pattern
@@ -154,6 +155,6 @@ def upload(project: Project, path: Path, name: str) -> Version:
             why = "its objects do not stand one on each line"
         raise CannotStart(
             f"{path} cannot be judged: {why} {version.problem}"
-            f"(manage.py validate {path} lists them, --fix repairs what can be repaired)."
+            f"({PROGRAM} validate {path} lists them, --fix repairs what can be repaired)."
         )
     return version

@@ -15,6 +15,7 @@ import msgspec
 from django.conf import settings
 from django.db import connection
 
+from evalsite import __version__
 from evalsite.models import WorkerProcess
 from evalsite.tasks.workers import QUEUES, backend, is_alive, obstacle
 from judging.endpoints import limiter
@@ -24,7 +25,13 @@ from judging.records.models import NOT_ENDED, WITHOUT_WORKERS, Generation, Judge
 
 REPLIES_LOOKED_AT = 1000
 LOW_DISK = 0.1  # share of a disk that must stay free
-PACKAGES = ("django", "aiohttp", "celery", "psycopg", "boto3")
+PACKAGES = {
+    "django": "Django",
+    "aiohttp": "aiohttp",
+    "celery": "Celery",
+    "psycopg": "psycopg",
+    "boto3": "boto3",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +192,11 @@ def disk() -> SeenDisk:
 
 def versions() -> Iterator[tuple[str, str]]:
     """(name, version) of the installed software."""
+    yield "evalsite", __version__
     yield "Python", platform.python_version()
-    for name in PACKAGES:
+    for name, title in PACKAGES.items():
         try:
-            yield name, version(name)
+            yield title, version(name)
         except PackageNotFoundError:
             continue
     yield "Linux", platform.release()

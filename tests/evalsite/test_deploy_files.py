@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -36,7 +37,7 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.name)
 def test_every_command_that_is_named_exists(path: Path) -> None:
-    named = set(re.findall(r"manage\.py[\s\",]+([a-z_]+)", path.read_text()))
+    named = set(re.findall(r"(?:manage\.py|\"evalsite\",)[\s\",]+([a-z_]+)", path.read_text()))
     assert named <= COMMANDS
 
 
@@ -60,6 +61,15 @@ def test_the_image_is_locked_unprivileged_and_watched() -> None:
     assert made is not None
     assert text.index(f"\nUSER {made[1]}\n") > text.index("RUN pip install")
     assert "HEALTHCHECK" in text
+
+
+def test_the_image_holds_the_wheel_alone_and_writes_only_its_data() -> None:
+    built = (FOLDER / "Containerfile").read_text().rpartition("\nFROM ")[2]
+    assert "COPY . ." not in built
+    assert "pip install --no-deps /tmp/wheel/*.whl" in built
+    site, data = compose()["x-evalsite"], json.loads(re.findall(r"^VOLUME (.*)", built, re.MULTILINE)[0])
+    assert (site["read_only"], site["tmpfs"]) == (True, ["/tmp"])
+    assert [volume.partition(":")[2] for volume in site["volumes"]] == data
 
 
 def test_the_guide_names_every_file() -> None:

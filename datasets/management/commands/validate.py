@@ -26,6 +26,7 @@ from datasets.core.repair.apply import Repair, repair_file
 from datasets.core.repair.kinds import REPAIRS, WITHOUT_VALUE
 from datasets.messages import message
 from datasets.uploads import limits
+from evalsite.command_line import PROGRAM
 from evalsite.terminal import terminal_language
 
 WRONG_USAGE = 2
@@ -145,7 +146,7 @@ def import_hint(file: Path) -> str:
     if is_native(source) or recognise([source]) is None:
         return ""
     sentence = _("“import_dataset” takes this file: %(command)s")
-    return sentence % {"command": f"manage.py import_dataset {shlex.quote(str(file))}"}
+    return sentence % {"command": f"{PROGRAM} import_dataset {shlex.quote(str(file))}"}
 
 
 def document(summary: Summary, fixed: Summary | None, hint: str = "") -> dict[str, Any]:

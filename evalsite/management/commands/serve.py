@@ -9,6 +9,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -19,10 +21,13 @@ from django.db import connections
 from evalsite import demo, env
 from evalsite.accounts.models import User
 from evalsite.accounts.services import local_administrator_create
+from evalsite.command_line import IS_INSTALLED, advice, start_advice
 from evalsite.env import Config
 from evalsite.storage import data_dir, unfinished
 from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage, queue_workers
 from evalsite.tasks import workers
+
+PORTS = range(8000, 8020)  # tried in this order if none is set; only if installed from a wheel
 
 
 class Command(BaseCommand):
@@ -36,6 +41,12 @@ class Command(BaseCommand):
             "--web-only", action="store_true", help="run only the web process, in the foreground"
         )
         parser.add_argument("--no-sample", action="store_true", help="skip the sample projects")
+        # Taken out of the command line before the settings are read (evalsite/command_line.py).
+        parser.add_argument(
+            "--data", metavar="DIR", help="the data folder, as DATA_DIR; every command takes it"
+        )
+        parser.add_argument("--host", metavar="H", help="the address to listen on, as HOST")
+        parser.add_argument("--port", metavar="N", help="the port to listen on, as PORT")
 
     def handle(self, *, web_only: bool, no_sample: bool, **options: Any) -> None:
         end_with_parent()
@@ -43,6 +54,9 @@ class Command(BaseCommand):
         if web_only and PARENT in os.environ:
             serve_web(config.host, config.port)
             return
+        if IS_INSTALLED and not os.environ.get("PORT"):
+            config = replace(config, port=free_port(config.host))
+            os.environ["PORT"] = str(config.port)  # for the web process
         refuse_taken_port(config.host, config.port)
         data_dir.prepare_to_start()
         if settings.LOCAL_MODE:
@@ -79,15 +93,13 @@ class Command(BaseCommand):
         address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}{base_path}/"
         while not answers(address):
             time.sleep(0.1)
-        self.stdout.write(f"\n  evalsite is ready: {address}\n  Press Ctrl-C to stop.\n{who_gets_in()}")
+        self.stdout.write(f"\n  evalsite is ready: {address}\n  Data folder: {settings.DATA_DIR}")
+        self.stdout.write(f"  Press Ctrl-C to stop.\n{who_gets_in()}")
         if not settings.LOCAL_MODE and not any(
             user.has_usable_password() for user in User.objects.all()[:100]
         ):
-            command = " ".join(manage("set_password", "NAME"))
-            self.stdout.write(
-                f"  Nobody can sign in yet. Create an administrator:\n"
-                f"    DATA_DIR={settings.DATA_DIR} {command}\n"
-            )
+            command = advice(settings.DATA_DIR, "set_password", "NAME")
+            self.stdout.write(f"  Nobody can sign in yet. Create an administrator:\n    {command}\n")
         self.stdout.flush()
         self.check(fail_level=checks.CRITICAL)
         # Reports missing sandbox isolation on this machine; the site runs anyway.
@@ -114,6 +126,16 @@ def serve_web(host: str, port: int) -> None:
     server.run(application, host, port, limits=server.ServerLimits(), at_thread_end=connections.close_all)
 
 
+def free_port(host: str) -> int:
+    """The first port of PORTS that is available. Raises CommandError if none is."""
+    for port in PORTS[:-1]:
+        with suppress(CommandError):
+            refuse_taken_port(host, port)
+            return port
+    refuse_taken_port(host, PORTS[-1])
+    return PORTS[-1]
+
+
 def refuse_taken_port(host: str, port: int) -> None:
     """Raise CommandError with advice if the port is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -131,7 +153,7 @@ def _advice(error: OSError, port: int) -> str:
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         return "HOST must be an address of this machine, such as 127.0.0.1 (this machine alone) or 0.0.0.0 (all)."
     other = port + 10 if 1024 <= port <= 65525 else 8010
-    return f"Choose another port, for example: make run PORT={other}"
+    return f"Choose another port, for example: {start_advice(PORT=str(other))}"
 
 
 def answers(address: str) -> bool:

@@ -17,6 +17,7 @@ from django.utils import translation
 
 from datasets.core.kinds import COMPARISON
 from datasets.models import Candidate
+from evalsite.command_line import PROGRAM
 from evalsite.rounding import fixed, significant
 from evalsite.storage import data_dir
 from evalsite.tasks import workers
@@ -98,7 +99,7 @@ class Command(BaseCommand):
         self.stdout.write(json_line(result) if options["json"] else in_words(run, result, out))
         if run.state != RunState.FINISHED:
             raise CommandError(
-                f"Stopped{why_stopped(run)}. Nothing is lost: manage.py evaluate --resume {run.pk} --out {out}",
+                f"Stopped{why_stopped(run)}. Nothing is lost: {PROGRAM} evaluate --resume {run.pk} --out {out}",
                 returncode=HAS_ERRORS,
             )
 
@@ -120,7 +121,7 @@ def refuse_wrong_usage(options: dict[str, Any]) -> None:
             )
         return
     if not options["file"] or not options["metrics"]:
-        raise CommandError("Usage: manage.py evaluate FILE --metrics YAML --out DIR", returncode=WRONG_USAGE)
+        raise CommandError(f"Usage: {PROGRAM} evaluate FILE --metrics YAML --out DIR", returncode=WRONG_USAGE)
     for path in (options["file"], options["metrics"]):
         path.open("rb").close()
 

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from datasets.core.reader import read
 from datasets.core.rows import RawRow
 from datasets.core.variables import row_and_response, row_data
+from evalsite.command_line import PROGRAM
 from evalsite.rounding import significant
 from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.job import SandboxFailure
@@ -87,7 +88,7 @@ def select_pair(file: Path, line: int | None, model: str | None, number: int | N
         raise CommandError(f"{file} {where}.", returncode=WRONG_USAGE)
     if not row.valid:
         raise CommandError(
-            f"The row at line {line} has errors; run manage.py validate to list them.", returncode=WRONG_USAGE
+            f"The row at line {line} has errors; run {PROGRAM} validate to list them.", returncode=WRONG_USAGE
         )
     return row_and_response(row_data(row.data, fmt), answer_of(row, model, number))
 
