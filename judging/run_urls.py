@@ -8,7 +8,7 @@ import judging.review.list_views as review_lists
 import judging.review.teamwork.bulk as bulk
 import judging.review.teamwork.inbox as inbox
 import judging.review.teamwork.views as teamwork
-from judging.reports import board_views, people_result, sharing, verdict_views
+from judging.reports import board_views, metric_people, people_result, sharing, verdict_views
 from judging.reports import views as reports
 from judging.reports.comparison import views as comparison
 from judging.review import columns, judgement_page, saved_views
@@ -25,6 +25,7 @@ urlpatterns = [
     path("import/<int:pk>/", results_import.detail, name="results_import"),
     path("import/<int:pk>/confirm/", results_import.confirm, name="import_confirm"),
     path("import/<int:pk>/discard/", results_import.discard, name="import_discard"),
+    path("metrics/<int:metric>/people/", metric_people.metric_people, name="metric_people"),
     path("leaderboard/", board_views.leaderboard, name="leaderboard"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/archive/", views.archive, name="archive"),

@@ -75,9 +75,9 @@ def _level(value: Value, metric: ScaledMetric) -> int | None:
 
 
 def strongest(run: Run, metric: ScaledMetric, judge: str, paired: Paired) -> list[ComparedAnswer]:
-    """The answers with the largest difference between judge and people."""
+    """The answers with the largest difference between judge and people, with both reasons."""
     places = [place for place in range(min(STRONGEST, len(paired))) if paired.differences[place] > 0]
-    return compared_answers(run, metric, judge, paired, places)
+    return compared_answers(run, metric, judge, paired, places, reasons=True)
 
 
 def compared_answers(

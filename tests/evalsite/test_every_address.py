@@ -168,7 +168,8 @@ table(
 table(
     GET,
     WORK,
-    "runs:new runs:read_again runs:judge_again runs:import_results runs:results_import runs:report_links",
+    "runs:metric_people runs:new runs:read_again runs:judge_again runs:import_results runs:results_import "
+    "runs:report_links",
 )
 table(
     POST,
@@ -263,6 +264,7 @@ def metric_places(project: Project) -> Places:
     return {
         "endpoints": {"endpoint": endpoint.pk},
         "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
+        "runs:metric_people": {"metric": metric.pk},
     }
 
 

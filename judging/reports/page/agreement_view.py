@@ -50,8 +50,8 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """One judge against people or another judge; `note`: why kappa is meaningless; `human_ratings`: the answers
-    rated by both it and people."""
+    """One judge against people or another judge; `note`: why kappa is meaningless; `ceiling`: raters against the value
+    of the others, and the judge against the same; `human_ratings`: the answers rated by both it and people."""
 
     judge: str
     against: str
@@ -60,6 +60,7 @@ class JudgeView:
     stats: Sequence[Stat]
     further: Sequence[Stat]
     note: str
+    ceiling: Table | None
     confusion: Confusion | None
     by_candidate: Table | None
     human_ratings: JudgeAndPeople | None
@@ -186,10 +187,28 @@ def _judge(
         stats=[stat for stat in stats if stat.value != NONE],
         further=_further(agreement, values),
         note=note,
+        ceiling=_ceiling(human.get("others")),
         confusion=confusion_of(agreement, links, human_ratings.paired if human_ratings else None),
         by_candidate=_by_candidate(agreement, values, links),
         human_ratings=human_ratings,
     )
+
+
+def _ceiling(others: Mapping[str, Any] | None) -> Table | None:
+    """What a judge can reach: raters agree with the others no more than this."""
+    if others is None:
+        return None
+    rows = [
+        [name, percent(others[f"{key}exact"], 0), kappa(others[f"{key}kappa_weighted"])]
+        for key, name in (("", _("Each rater")), ("judge_", _("The judge")))
+    ]
+    items = number(others["items"])
+    caption = ngettext(
+        "Against the value of the other raters, on %(n)s item that several rated",
+        "Against the value of the other raters, on %(n)s items that several rated",
+        others["items"],
+    ) % {"n": items}
+    return Table(caption, columns_of([_("Rater")], [_("Exact agreement"), _("κ, quadratic")]), rows)
 
 
 def _by_candidate(agreement: Mapping[str, Any], values: ValueFormat, links: Links) -> Table | None:

@@ -203,3 +203,13 @@ def test_more_answers_take_no_more_queries(
     with django_assert_max_num_queries(len(all_of_them)):
         part = client.get(address, {"metric": metric, "judge": judge, "judge_value": "1"})
     assert part.status_code == 200
+
+
+def test_a_report_shows_both_reasons_of_the_strongest(
+    client_of: ClientOf, alice: User, run: Run, rita: User
+) -> None:
+    for held in claim(evaluation=about(run, [rita]), user=rita, count=ROWS):
+        give(held, 4, comment=f"Comment {held.item.row.line}")
+    html = report(client_of, alice, run).content.decode()
+    assert "Reason 1. Score: [[1]]" in html
+    assert "Comment 1" in html

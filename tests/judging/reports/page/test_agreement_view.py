@@ -50,6 +50,23 @@ def test_the_human_figure_is_next_to_the_judges() -> None:
     ]
 
 
+def test_the_ceiling_compares_raters_and_the_judge_with_the_same_values() -> None:
+    others = {
+        "items": 30,
+        "exact": 0.7,
+        "kappa_weighted": 0.6,
+        "judge_exact": 0.8,
+        "judge_kappa_weighted": 0.65,
+    }
+    (judge,) = judges(a_judge(human={"kappa_weighted": 0.69, "exact": 0.61, "others": others}))
+    assert judge.ceiling.rows == [["Each rater", "70 %", "0.60"], ["The judge", "80 %", "0.65"]]
+
+
+def test_with_one_rater_an_item_there_is_no_ceiling() -> None:
+    human = {"kappa_weighted": None, "exact": None, "others": None}
+    assert [judge.ceiling for judge in judges(a_judge(human=human), a_judge())] == [None, None]
+
+
 def test_without_a_human_figure_kappa_has_its_interval() -> None:
     (one,) = judges(a_judge())
     assert one.stats[0].more == "[0.60, 0.80]"
