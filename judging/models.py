@@ -11,3 +11,4 @@ import judging.reports.models
 import judging.review.models
 import judging.teamwork.models
 import judging.transfer.results_import.models
+import judging.trust.models

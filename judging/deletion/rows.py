@@ -12,6 +12,7 @@ from django.db.models import Model, Q, QuerySet
 from datasets.models import (
     Attachment,
     Candidate,
+    Dataset,
     Difference,
     DifferenceRow,
     FileImport,
@@ -66,6 +67,15 @@ from judging.reports.stored import OF_RUN as DERIVED_OF_RUN
 from judging.review.models import SavedView
 from judging.teamwork.models import Comment, Mark, Notice, ReviewAction
 from judging.transfer.results_import.models import ResultsImport
+from judging.trust.models import (
+    Licence,
+    LicenceThresholds,
+    Opening,
+    SealedTest,
+    Split,
+    SplitRow,
+    Suspension,
+)
 
 BATCH = 1_000
 Checkpoint = Callable[[], None]
@@ -110,6 +120,9 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (SavedView, "project"),
     (Notice, "project"),
     (CachedReply, "project"),
+    (LicenceThresholds, "project"),
+    (Suspension, "licence__metric_version__metric__project"),
+    (Licence, "metric_version__metric__project"),
     (MetricVersion, "metric__project"),
     (Metric, "project"),
 )
@@ -125,6 +138,8 @@ def delete_rows(scope: Scope, checkpoint: Checkpoint) -> None:
     for version in scope.versions.order_by("-number"):
         _delete_version(version, checkpoint)
         checkpoint()
+    for dataset in scope.datasets:
+        _delete_splits(dataset, checkpoint)
     in_batches(scope.datasets, checkpoint)
     for project in scope.projects:
         _delete_project(project, checkpoint)
@@ -176,8 +191,19 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(changes_of_runs([run.pk]), checkpoint, lambda _model, ids: delete_comparisons(ids), batch=10)
     for model, path in OF_RUN:
         in_batches(model._default_manager.filter(**{path: run}), checkpoint)
+    SealedTest.objects.filter(evaluation__run=run).update(evaluation=None)
     in_batches(Evaluation.all_objects.filter(run=run), checkpoint)
+    Opening.objects.filter(run=run).update(run=None)
     delete_ids(Run, [run.pk])
+
+
+def _delete_splits(dataset: Dataset, checkpoint: Checkpoint) -> None:
+    """A data set's splits with their tests; the licences that these gave keep their figures."""
+    Licence.objects.filter(opening__test__split__dataset=dataset).update(opening=None)
+    in_batches(Opening.objects.filter(test__split__dataset=dataset), checkpoint)
+    in_batches(SealedTest.objects.filter(split__dataset=dataset), checkpoint)
+    in_batches(SplitRow.objects.filter(split__dataset=dataset), checkpoint)
+    in_batches(Split.objects.filter(dataset=dataset), checkpoint)
 
 
 def _delete_assignments(_model: type[Model], ids: Sequence[int]) -> None:
@@ -228,6 +254,7 @@ def _delete_version(version: Version, checkpoint: Checkpoint) -> None:
     for model, path in OF_VERSION:
         in_batches(model._default_manager.filter(**{path: version}), checkpoint)
     FileImport.objects.filter(version=version).update(version=None)
+    SealedTest.objects.filter(version=version).update(version=None)
     delete_ids(Version, [version.pk])
 
 

@@ -1,0 +1,96 @@
+"""What a judge's licence is bound to, and the split of a data set's rows that it is measured with. Seeded."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from datasets.core.kinds import CATEGORY, PASS_FAIL
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.statistics.licence import Judged
+from judging.core.statistics.verdicts import STEPS
+from judging.core.values import Value
+
+Part = Literal["train", "dev", "test"]
+TRAIN, DEV, TEST = "train", "dev", "test"
+FEWEST_TEST = 60
+_NAMES = frozenset(("name", "endpoint", "url", "api_key_env"))
+
+
+def definition_hash(definition: MetricDefinition) -> str:
+    """SHA-256, as hex, of what decides a metric's values: `definition` as a run freezes it.
+
+    Templates, system prompts, parser, scripts and judges in order, kind with its scale and labels, each judge's model
+    and parameters, repeats, orders, jury; without names, keys and addresses, so that equal content has one hash.
+    """
+    return hashlib.sha256(msgspec.json.encode(_content(definition), order="sorted")).hexdigest()
+
+
+def _content(definition: MetricDefinition) -> dict[str, Any]:
+    every: dict[str, Any] = msgspec.to_builtins(definition)
+    judges = [_without_names(judge) for judge in definition.judges]
+    return {**{name: value for name, value in every.items() if name not in _NAMES}, "judges": judges}
+
+
+def _without_names(judge: JudgeModel) -> dict[str, Any]:
+    every: dict[str, Any] = msgspec.to_builtins(judge)
+    return {name: value for name, value in every.items() if name not in _NAMES}
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many rows a split has for each part."""
+
+    train: int = 20
+    dev: int = 40
+    test: int = FEWEST_TEST
+
+
+def sizes_of(rows: int) -> Sizes:
+    """The usual split of so many rows to be rated: 20 train, 40 dev, the rest test, at least 60."""
+    usual = Sizes()
+    return Sizes(usual.train, usual.dev, max(FEWEST_TEST, rows - usual.train - usual.dev))
+
+
+def draw_parts(keys: Sequence[str], aside: Collection[str], sizes: Sizes, seed: int) -> dict[str, Part]:
+    """{key of a row: its part}. The test is drawn first, every row with the same probability, from the rows set aside,
+    or from all where none are; train and dev are drawn from the others, never from rows set aside."""
+    order = random.Random(f"split:{seed}")
+    reserved = set(aside)
+    pool = sorted(key for key in keys if key in reserved) if reserved else sorted(keys)
+    test = order.sample(pool, min(sizes.test, len(pool)))
+    others = sorted(set(keys) - set(test) - reserved)
+    rest = order.sample(others, min(sizes.train + sizes.dev, len(others)))
+    dev = rest[: min(sizes.dev, len(rest))]
+    parts: dict[str, Part] = dict.fromkeys(test, "test")
+    parts.update(dict.fromkeys(dev, "dev"))
+    parts.update(dict.fromkeys(rest[len(dev) :], "train"))
+    return parts
+
+
+def judged_as(kind: str) -> Judged:
+    """How the values of a kind (`datasets.core.kinds`) are measured."""
+    return "passes" if kind == PASS_FAIL else "labels" if kind == CATEGORY else "ordered"
+
+
+def coded(values: Sequence[Value], places: Mapping[str, int]) -> list[float]:
+    """Values as numbers: a comparison by its direction (−1, 0, 1), another label by its place in `places`."""
+    return [
+        float(value)
+        if not isinstance(value, str)
+        else float((STEPS[value] > 0) - (STEPS[value] < 0))
+        if value in STEPS
+        else float(places[value])
+        for value in values
+    ]
+
+
+def places_of(*columns: Sequence[Value]) -> dict[str, int]:
+    """A number for each label."""
+    labels = sorted({value for column in columns for value in column if isinstance(value, str)})
+    return {label: place for place, label in enumerate(labels)}

@@ -1,0 +1,110 @@
+"""People's and a judge's values on the answers of a test, by keys of rows that hold in every version of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from datasets.core.kinds import TIE
+from datasets.models import Row, Version
+from datasets.versions.row_match import digests
+from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.verdicts import Verdicts, verdicts_under
+from judging.core.values import UNSETTLED, Value
+from judging.records.models import Run, RunMetric
+from judging.reports import selectors
+from judging.reports.frames import run_frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ONE, MAJORITY, ADJUDICATED = "one", "majority", "adjudicated"
+TIERS = (ONE, MAJORITY, ADJUDICATED)
+"""Where a person's value comes from, weakest first: one rater, several, or an adjudicator."""
+
+
+class Answer(NamedTuple):
+    """An answer, or two that were compared: key of the row, names and numbers."""
+
+    row: str
+    candidate: str
+    response: int
+    other: str
+    other_response: int
+
+
+class Label(NamedTuple):
+    """People's value of an answer, and its tier."""
+
+    value: Value
+    tier: str
+
+
+def row_keys(version: Version, *, by_id: bool | None = None) -> tuple[dict[int, str], bool]:
+    """{line: key} of a version's valid rows, and whether they are keyed by `id`: where every row has another one, or
+    as `by_id` says. Equal rows are numbered."""
+    rows = Row.objects.filter(version=version, valid=True).order_by("line").values_list("line", "raw")
+    of_rows = {line: digests(raw, None) for line, raw in rows.iterator(500)}
+    if by_id is None:
+        ids = {digest.identity for digest in of_rows.values()}
+        by_id = None not in ids and len(ids) == len(of_rows)
+    keys: dict[int, str] = {}
+    counts: dict[str, int] = {}
+    for line, digest in of_rows.items():
+        key = ((digest.identity if by_id else None) or digest.content).hex()
+        counts[key] = counts.get(key, 0) + 1
+        keys[line] = key if counts[key] == 1 else f"{key}.{counts[key]}"
+    return keys, by_id
+
+
+def verdicts_of(run: Run, run_metric: RunMetric) -> tuple[Verdicts, ScaledMetric]:
+    """All verdicts of a run under one of its metrics, people's included."""
+    metric = selectors.metrics_of(run)[run_metric.pk]
+    frame = run_frame(run)
+    return verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric), metric
+
+
+def labels_of(verdicts: Verdicts, keys: Mapping[int, str]) -> dict[Answer, Label]:
+    """People's values, by answer. Items on which they have no majority have none."""
+    raters = (
+        verdicts.people[(verdicts.people["source"] == "rater").to_numpy()].groupby("item")["by"].nunique()
+    )
+    labels = {}
+    for answer, value, source, item in _rows(verdicts.value, keys):
+        several = raters.get(item, 0) > 1
+        tier = ADJUDICATED if source == "adjudicator" else MAJORITY if several else ONE
+        labels[answer] = Label(value, tier)
+    return labels
+
+
+def judge_values(verdicts: Verdicts, judge: str, keys: Mapping[int, str]) -> dict[Answer, Value]:
+    """A judge's values, by answer."""
+    return {answer: value for answer, value, _source, _item in _rows(verdicts.authors[judge], keys)}
+
+
+def _rows(rows: DataFrame, keys: Mapping[int, str]) -> list[tuple[Answer, Value, str, int]]:
+    """A pair on which a judge's two orders disagree counts as a tie."""
+    rows = rows[(rows["kind"].notna() | (rows["state"] == UNSETTLED)).to_numpy()]
+    columns = [
+        rows[name].astype(object).tolist()
+        for name in ("row", "candidate", "response", "other", "other_response", "kind", "value", "label")
+    ]
+    sources, items = rows["source"].astype(object).tolist(), rows["item"].tolist()
+    valued = []
+    for line, candidate, response, other, other_response, kind, number, label, source, item in zip(
+        *columns, sources, items, strict=True
+    ):
+        if line not in keys or (kind == "bool" and number == 0.5):  # 0.5: as many say pass as fail
+            continue
+        named = isinstance(other, str)
+        answer = Answer(
+            keys[line], candidate, response, other if named else "", other_response if named else 0
+        )
+        valued.append((answer, _value(kind, number, label), source, item))
+    return valued
+
+
+def _value(kind: str | None, number: float, label: str | None) -> Value:
+    if kind == "category":
+        return str(label)
+    return TIE if kind is None else number > 0.5 if kind == "bool" else float(number)

@@ -1,0 +1,154 @@
+"""Whether a judge may be believed: splits of data sets, sealed tests, their openings, and the licences they give."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from datasets.models import Dataset, Version
+from evalsite.accounts.models import Project, User
+from judging.core.statistics.licence import Thresholds
+from judging.metrics.models import Metric, MetricVersion
+from judging.people.models import Evaluation
+from judging.records.models import Run
+
+USUAL = Thresholds()
+
+
+class Split(models.Model):
+    """A data set's rows divided for one metric into train, dev and test. Rows are known by their keys (`row_keys`), so
+    a new version keeps the split."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="splits")
+    metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="splits")
+    criterion = models.CharField(max_length=200, help_text="name of the criterion that people rate")
+    seed = models.BigIntegerField()
+    by_id = models.BooleanField(help_text="whether rows are known by their id, else by content")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["dataset", "metric"], name="split_once")]
+
+
+class PartName(models.TextChoices):
+    TRAIN = "train", _("train")
+    DEV = "dev", _("dev")
+    TEST = "test", _("test")
+
+
+class SplitRow(models.Model):
+    """A row of a split. A row without one belongs to no part."""
+
+    split = models.ForeignKey(Split, on_delete=models.CASCADE, db_index=False, related_name="rows")
+    key = models.CharField(max_length=48)
+    part = models.CharField(max_length=5, choices=PartName.choices)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["split", "key"], name="split_row_once")]
+
+
+class SealedTest(models.Model):
+    """The test of a split, evenly drawn: being rated until it is closed, then opened for versions of the metric.
+
+    Until it is opened, its labels are shown to nobody but those who give or adjudicate them.
+    """
+
+    split = models.OneToOneField(Split, on_delete=models.CASCADE, related_name="test")
+    version = models.ForeignKey(
+        Version, on_delete=models.SET_NULL, null=True, related_name="+", help_text="whose rows were drawn"
+    )
+    evaluation = models.ForeignKey(
+        Evaluation,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="in which people rate it",
+    )
+    labels_before = models.BooleanField(default=False, help_text="whether labels existed before the draw")
+    closed_at = models.DateTimeField(null=True)
+    closed_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    labels = models.JSONField(
+        default=list,
+        help_text="people's values when it was closed: [{row, candidate, response, value, tier}]",
+    )
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still being rated."""
+        return self.closed_at is None
+
+
+class Opening(models.Model):
+    """A closed test opened for one version of the metric; counted and kept for ever."""
+
+    test = models.ForeignKey(SealedTest, on_delete=models.CASCADE, db_index=False, related_name="openings")
+    number = models.PositiveSmallIntegerField(help_text="from 1")
+    metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, related_name="+")
+    run = models.ForeignKey(
+        Run, on_delete=models.SET_NULL, null=True, related_name="+", help_text="whose verdicts were compared"
+    )
+    opened_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    opened_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["test", "number"], name="opening_number_once"),
+            models.UniqueConstraint(fields=["test", "metric_version"], name="opening_once_for_a_version"),
+        ]
+
+
+class LicenceState(models.TextChoices):
+    VALID = "valid", _("valid")
+    LAPSED = "lapsed", _("lapsed")
+    SUSPENDED = "suspended", _("suspended")
+
+
+class Licence(models.Model):
+    """What an opening said about a judge. It keeps its figures whatever happens to run, test and data set."""
+
+    opening = models.OneToOneField(Opening, on_delete=models.SET_NULL, null=True, related_name="licence")
+    metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, related_name="licences")
+    definition_hash = models.CharField(max_length=64, db_index=True)
+    judge = models.CharField(max_length=300)
+    use = models.CharField(
+        max_length=10, blank=True, default="", help_text="exploring, trends or gates; '': none"
+    )
+    opening_number = models.PositiveSmallIntegerField()
+    figures = models.JSONField(help_text="of core.statistics.licence.LicenceFigures")
+    answers = models.JSONField(help_text="values of both: [[row, candidate, response, judge, people]]")
+    dev_gap = models.JSONField(null=True, help_text="dev − test agreement: [difference, low, high]")
+    thresholds = models.JSONField(help_text="those in force at the opening")
+    tier = models.CharField(max_length=11, help_text="one, majority or adjudicated")
+    labels_before = models.BooleanField()
+    dataset_name = models.CharField(max_length=200)
+    dataset_version = models.PositiveIntegerField()
+    opened_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["metric_version", "-opened_at"], name="licence_newest")]
+
+
+class Suspension(models.Model):
+    """A time in which a licence does not hold, until somebody who manages the project lifts it with a reason."""
+
+    licence = models.ForeignKey(Licence, on_delete=models.CASCADE, related_name="suspensions")
+    reason = models.TextField()
+    at = models.DateTimeField(auto_now_add=True)
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    lifted_because = models.TextField(blank=True, default="")
+
+
+class LicenceThresholds(models.Model):
+    """A project's own thresholds; a change touches no licence that was given."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="licence_thresholds")
+    trends_rate = models.FloatField(default=USUAL.trends_rate)
+    trends_kappa = models.FloatField(default=USUAL.trends_kappa)
+    gates_rate = models.FloatField(default=USUAL.gates_rate)
+    gates_kappa = models.FloatField(default=USUAL.gates_kappa)
+
+    def values(self) -> Thresholds:
+        return Thresholds(self.trends_rate, self.trends_kappa, self.gates_rate, self.gates_kappa)

@@ -1,0 +1,49 @@
+"""Which licence a judge has, whether it holds, and which rows are sealed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from datasets.models import Version
+from evalsite.accounts.models import Project
+from judging.core.licensing import TEST, definition_hash
+from judging.core.metric_definition import MetricDefinition
+from judging.trust.answers import row_keys
+from judging.trust.models import Licence, LicenceState, Opening, Split, SplitRow, Suspension
+
+
+def licences_of(definition: MetricDefinition, judge: str, project: Project) -> QuerySet[Licence]:
+    """The licences of a judge of a metric, as a run freezes it, newest first: of all versions with equal content."""
+    mine = Licence.objects.filter(definition_hash=definition_hash(definition), judge=judge)
+    return mine.filter(metric_version__metric__project=project).order_by("-opened_at", "-pk")
+
+
+def licence_in_force(definition: MetricDefinition, judge: str, project: Project) -> Licence | None:
+    """The newest licence, which replaces earlier ones: a test that was opened anew ends a suspension."""
+    return licences_of(definition, judge, project).select_related("opening").first()
+
+
+def licence_state(
+    licence: Licence, definition: MetricDefinition | None = None, now: datetime | None = None
+) -> LicenceState:
+    """Whether it holds for a definition; a change of the definition, or its date, lets it lapse for good."""
+    if definition is not None and definition_hash(definition) != licence.definition_hash:
+        return LicenceState.LAPSED
+    if licence.expires_at is not None and licence.expires_at <= (now or timezone.now()):
+        return LicenceState.LAPSED
+    in_force = Suspension.objects.filter(licence=licence, lifted_at=None).exists()
+    return LicenceState.SUSPENDED if in_force else LicenceState.VALID
+
+
+def sealed_lines(version: Version) -> set[int]:
+    """The lines of a version's rows that are in a test which was not opened yet."""
+    opened = Opening.objects.filter(test__split=OuterRef("pk"))
+    sealed: set[int] = set()
+    for split in Split.objects.filter(~Exists(opened), dataset=version.dataset_id):
+        keys = set(SplitRow.objects.filter(split=split, part=TEST).values_list("key", flat=True))
+        lines, _by_id = row_keys(version, by_id=split.by_id)
+        sealed |= {line for line, key in lines.items() if key in keys}
+    return sealed

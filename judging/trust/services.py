@@ -1,0 +1,262 @@
+"""Draw a split, close its test, open it for a version of the metric, and suspend the licence that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from datasets.models import Version
+from evalsite.accounts.models import Project, User
+from evalsite.audit import Action, record
+from judging.core.licensing import TEST, Sizes, coded, definition_hash, draw_parts, judged_as, places_of
+from judging.core.statistics.licence import (
+    LicenceFigures,
+    Thresholds,
+    gap,
+    licence_figures,
+    use_allowed,
+)
+from judging.core.statistics.means import Rate
+from judging.core.values import Value
+from judging.metrics.models import Metric
+from judging.people.models import Evaluation
+from judging.records.definitions import definition_now
+from judging.records.models import Run, RunMetric
+from judging.trust.answers import TIERS, Answer, judge_values, labels_of, row_keys, verdicts_of
+from judging.trust.models import (
+    Licence,
+    LicenceThresholds,
+    Opening,
+    SealedTest,
+    Split,
+    SplitRow,
+    Suspension,
+)
+
+
+@transaction.atomic
+def split_draw(
+    *,
+    version: Version,
+    metric: Metric,
+    sizes: Sizes,
+    seed: int,
+    aside: Collection[int] = (),
+    criterion: str = "",
+    evaluation: Evaluation | None = None,
+    user: User | None = None,
+) -> Split:
+    """Divide a version's rows and draw its test. `aside`: lines of rows set aside before anybody looked; the test is
+    drawn from them, train and dev from the others. `evaluation`: the draw takes its items only from the rows that it
+    has labelled, and the licence says that labels existed before the draw.
+
+    Raises ValidationError if the data set is already split for this metric, or if it has no row.
+    """
+    keys, by_id = row_keys(version)
+    if evaluation is not None:
+        rated = set(evaluation.items.values_list("row__line", flat=True))
+        keys = {line: key for line, key in keys.items() if line in rated}
+    if not keys:
+        raise ValidationError(_("There are no rows to draw from."))
+    reserved = {keys[line] for line in aside if line in keys}
+    parts = draw_parts(list(keys.values()), reserved, sizes, seed)
+    try:
+        with transaction.atomic():
+            split = Split.objects.create(
+                dataset=version.dataset,
+                metric=metric,
+                criterion=criterion or metric.name,
+                seed=seed,
+                by_id=by_id,
+                created_by=user,
+            )
+    except IntegrityError:
+        raise ValidationError(
+            _("“%(dataset)s” is already split for “%(metric)s”.")
+            % {"dataset": version.dataset.name, "metric": metric.name}
+        ) from None
+    SplitRow.objects.bulk_create(SplitRow(split=split, key=key, part=part) for key, part in parts.items())
+    SealedTest.objects.create(
+        split=split, version=version, evaluation=evaluation, labels_before=evaluation is not None
+    )
+    counts = {part: list(parts.values()).count(part) for part in ("train", "dev", "test")}
+    record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **counts)
+    return split
+
+
+def rows_of_test(test: SealedTest) -> set[str]:
+    """The keys of its rows."""
+    return set(SplitRow.objects.filter(split=test.split_id, part=TEST).values_list("key", flat=True))
+
+
+@transaction.atomic
+def sealed_test_close(*, test: SealedTest, run: Run, user: User | None = None) -> SealedTest:
+    """Keep people's labels of the test's rows as they stand; from now on none is changed or added. `run`: in whose
+    report the labels count: the evaluation's own, or the one whose answers it is about.
+
+    Raises ValidationError if it is closed already, or if nobody has rated an answer of it.
+    """
+    test = SealedTest.objects.select_for_update().select_related("split__metric__project").get(pk=test.pk)
+    if not test.open:
+        raise ValidationError(_("This test is already closed."))
+    labels = _labels(test, run)
+    if not labels:
+        raise ValidationError(_("Nobody has rated an answer of this test yet."))
+    test.labels, test.closed_at, test.closed_by = labels, timezone.now(), user
+    test.save(update_fields=["labels", "closed_at", "closed_by"])
+    metric = test.split.metric
+    record(Action.TEST_CLOSED, project=metric.project, thing=metric, by=user, labels=len(labels))
+    return test
+
+
+def _labels(test: SealedTest, run: Run) -> list[dict[str, Any]]:
+    run_metric = run.metrics.filter(name=test.split.criterion).first()
+    if run_metric is None:
+        return []
+    verdicts, _metric = verdicts_of(run, run_metric)
+    keys, rows = _keys_in(test, run.version), rows_of_test(test)
+    return [
+        {**answer._asdict(), **label._asdict()}
+        for answer, label in labels_of(verdicts, keys).items()
+        if answer.row in rows
+    ]
+
+
+def _keys_in(test: SealedTest, version: Version) -> dict[int, str]:
+    return row_keys(version, by_id=test.split.by_id)[0]
+
+
+@transaction.atomic
+def sealed_test_open(
+    *,
+    test: SealedTest,
+    run_metric: RunMetric,
+    judge: str,
+    dev: Rate | None = None,
+    user: User | None = None,
+) -> Licence:
+    """Open a closed test for a version of its metric, whose verdicts are in the run of `run_metric`, and keep what it
+    says. `judge`: the author of the values, as in reports. `dev`: agreement on the dev rows.
+
+    Raises ValidationError if the test is not closed, was opened for this version before, if the judge has no prompt or
+    stored version here, or if it scored none of the labelled answers.
+    """
+    test = SealedTest.objects.select_for_update().select_related("split__metric__project").get(pk=test.pk)
+    version, run = run_metric.metric_version, run_metric.run
+    if test.open:
+        raise ValidationError(_("Close the test first: it is still being rated."))
+    if version is None or version.metric_id != test.split.metric_id or run.imported:
+        raise ValidationError(
+            _("A licence needs a stored version of the metric. Imported verdicts have agreement only.")
+        )
+    if test.openings.filter(metric_version=version).exists():
+        raise ValidationError(_("This test was already opened for version %(n)s.") % {"n": version.number})
+    values = judge_values(verdicts_of(run, run_metric)[0], judge, _keys_in(test, run.version))
+    labels = {_answer(label): label for label in test.labels}
+    shared = [answer for answer in labels if answer in values]
+    if not shared:
+        raise ValidationError(_("The judge has scored none of the test's answers in this run."))
+    number = test.openings.count() + 1
+    opening = Opening.objects.create(
+        test=test, number=number, metric_version=version, run=run, opened_by=user
+    )
+    definition = definition_now(run_metric)
+    figures = _figures(values, labels, shared, definition.kind, number)
+    thresholds = thresholds_of(test.split.metric.project)
+    difference = None if dev is None else gap(dev, figures.agreement)
+    licence = Licence.objects.create(
+        opening=opening,
+        metric_version=version,
+        definition_hash=definition_hash(definition),
+        judge=judge,
+        use=use_allowed(figures, thresholds) or "",
+        opening_number=number,
+        figures=asdict(figures),
+        answers=[[*answer, values[answer], labels[answer]["value"]] for answer in shared],
+        dev_gap=None if difference is None else [difference.mean, difference.low, difference.high],
+        thresholds=asdict(thresholds),
+        tier=min((labels[answer]["tier"] for answer in shared), key=TIERS.index),
+        labels_before=test.labels_before,
+        dataset_name=run.version.dataset.name,
+        dataset_version=run.version.number,
+        opened_at=opening.opened_at,
+    )
+    record(
+        Action.TEST_OPENED,
+        project=test.split.metric.project,
+        thing=test.split.metric,
+        by=user,
+        version=version.number,
+        opening=number,
+        use=licence.use,
+    )
+    return licence
+
+
+def _answer(label: Mapping[str, Any]) -> Answer:
+    return Answer(*(label[name] for name in Answer._fields))
+
+
+def _figures(
+    values: Mapping[Answer, Value],
+    labels: Mapping[Answer, Mapping[str, Any]],
+    shared: list[Answer],
+    kind: str,
+    opening: int,
+) -> LicenceFigures:
+    judge, people = [values[answer] for answer in shared], [labels[answer]["value"] for answer in shared]
+    places = places_of(judge, people)
+    rows = np.unique([answer.row for answer in shared], return_inverse=True)[1]
+    arrays = (np.array(coded(column, places)) for column in (judge, people))
+    return licence_figures(*arrays, rows.astype(np.int64), judged_as(kind), opening)
+
+
+def thresholds_of(project: Project) -> Thresholds:
+    """The project's thresholds, or the usual ones."""
+    stored = LicenceThresholds.objects.filter(project=project).first()
+    return stored.values() if stored else Thresholds()
+
+
+@transaction.atomic
+def thresholds_change(*, project: Project, thresholds: Thresholds, user: User | None = None) -> None:
+    """Licences that were given keep theirs. Raises ValidationError for a share outside 0…1, or gates below trends."""
+    values = asdict(thresholds)
+    if not all(0 <= value <= 1 for value in values.values()):
+        raise ValidationError(_("Thresholds lie between 0 and 1."))
+    if thresholds.gates_rate < thresholds.trends_rate or thresholds.gates_kappa < thresholds.trends_kappa:
+        raise ValidationError(_("Gates need at least the thresholds of trends."))
+    LicenceThresholds.objects.update_or_create(project=project, defaults=values)
+    record(Action.THRESHOLDS_CHANGED, project=project, thing=project, by=user, **values)
+
+
+@transaction.atomic
+def licence_suspend(*, licence: Licence, reason: str) -> Suspension:
+    """Make a licence not hold until it is lifted. Returns the suspension in force if there is one."""
+    Licence.objects.select_for_update().get(pk=licence.pk)
+    in_force = licence.suspensions.filter(lifted_at=None).first()
+    if in_force:
+        return in_force
+    metric = licence.metric_version.metric
+    record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason)
+    return Suspension.objects.create(licence=licence, reason=reason)
+
+
+@transaction.atomic
+def licence_lift(*, suspension: Suspension, reason: str, user: User) -> None:
+    """End a suspension. Raises ValidationError without a reason, or if it was lifted before."""
+    if not reason.strip():
+        raise ValidationError(_("Say why the licence holds again."))
+    lifted = Suspension.objects.filter(pk=suspension.pk, lifted_at=None).update(
+        lifted_at=timezone.now(), lifted_by=user, lifted_because=reason.strip()
+    )
+    if not lifted:
+        raise ValidationError(_("This suspension was already lifted."))
+    metric = suspension.licence.metric_version.metric
+    record(Action.LICENCE_LIFTED, project=metric.project, thing=metric, by=user, reason=reason.strip())

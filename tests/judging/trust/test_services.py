@@ -1,0 +1,236 @@
+"""Splits, sealed tests, openings and licences."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import connection
+from django.utils import timezone
+
+from evalsite.accounts.models import Project, User
+from judging.core.licensing import Sizes
+from judging.core.statistics.licence import Thresholds
+from judging.deletion.services import delete_begin
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.services import metric_create, metric_edit
+from judging.people.models import Evaluation
+from judging.records.definitions import definition_now
+from judging.records.models import Run
+from judging.trust.answers import row_keys
+from judging.trust.models import Licence, SealedTest, Split
+from judging.trust.selectors import licence_in_force, licence_state, sealed_lines
+from judging.trust.services import (
+    licence_lift,
+    licence_suspend,
+    rows_of_test,
+    sealed_test_close,
+    sealed_test_open,
+    split_draw,
+    thresholds_change,
+)
+from tests.judging.deletion.whole import remove_all
+from tests.judging.judged import JUDGE_URL, a_judged_run, judge, said
+from tests.judging.people.make import about, rate_each
+from tests.make import a_metric, a_run
+
+pytestmark = pytest.mark.django_db
+ROWS = 30
+DEFINITION = a_metric(JUDGE_URL, gives="pass_fail", parse="bool")
+
+
+@pytest.fixture
+def metric(project: Project) -> Metric:
+    return metric_create(project=project, definition=DEFINITION, user=None)
+
+
+@pytest.fixture
+def run(project: Project, metric: Metric) -> Run:
+    """Thirty rows; the judge passes every second one."""
+    run = a_judged_run(
+        project, lambda place: said(place % 2 == 0), rows=ROWS, metric=DEFINITION, models=["alpha"]
+    )
+    run.metrics.update(metric_version=metric.versions.get())
+    return run
+
+
+@pytest.fixture
+def rated(run: Run, rita: User) -> Evaluation:
+    """Rita agrees with the judge but on the first row."""
+    evaluation = about(run, [rita])
+    rate_each(evaluation, rita, lambda item: item.row.line % 2 == 1 and item.row.line > 1)
+    return evaluation
+
+
+def split_of(run: Run, metric: Metric, **options: Any) -> Split:
+    return split_draw(
+        **{"version": run.version, "metric": metric, "sizes": Sizes(2, 4, 24), "seed": 5, **options}
+    )
+
+
+def a_closed_test(run: Run, metric: Metric, **options: Any) -> SealedTest:
+    return sealed_test_close(test=split_of(run, metric, **options).test, run=run)
+
+
+def opened(test: SealedTest, run: Run, **options: Any) -> Licence:
+    return sealed_test_open(test=test, run_metric=run.metrics.get(), judge="judge", **options)
+
+
+def another_version(metric: Metric) -> MetricVersion:
+    changed = a_metric(JUDGE_URL, gives="pass_fail", parse="bool", template="Is {{ response }} good?")
+    return metric_edit(metric=metric, definition=changed, based_on=1, user=None)
+
+
+def a_run_with(version: MetricVersion, run: Run) -> Run:
+    """The judge of another version passes everything."""
+    changed = a_metric(JUDGE_URL, gives="pass_fail", parse="bool", template="Is {{ response }} good?")
+    later = judge(a_run(run.version, changed), lambda _place: said(True))
+    later.metrics.update(metric_version=version)
+    return later
+
+
+def test_a_draw_divides_the_rows_once(run: Run, metric: Metric) -> None:
+    split = split_of(run, metric)
+    parts = list(split.rows.values_list("part", flat=True))
+    assert [parts.count(part) for part in ("train", "dev", "test")] == [2, 4, 24]
+    with pytest.raises(ValidationError, match="already split"):
+        split_of(run, metric)
+
+
+def test_rows_set_aside_are_the_tests(run: Run, metric: Metric) -> None:
+    split = split_of(run, metric, sizes=Sizes(2, 4, 10), aside=range(1, 16))
+    keys, _by_id = row_keys(run.version)
+    assert rows_of_test(split.test) <= {keys[line] for line in range(1, 16)}
+    assert sealed_lines(run.version) <= set(range(1, 16))
+
+
+def test_only_rated_rows_are_drawn_where_labels_exist(run: Run, metric: Metric, rita: User) -> None:
+    evaluation = about(run, [rita], sample={"sample_size": 8})
+    split = split_of(run, metric, sizes=Sizes(1, 2, 5), evaluation=evaluation)
+    assert split.rows.count() == 8
+    assert split.test.labels_before
+
+
+def test_closing_keeps_the_labels_as_they_stand(run: Run, metric: Metric, rated: Evaluation) -> None:
+    test = a_closed_test(run, metric)
+    assert (len(test.labels), {label["tier"] for label in test.labels}) == (24, {"one"})
+    with pytest.raises(ValidationError, match="already closed"):
+        sealed_test_close(test=test, run=run)
+
+
+def test_a_test_that_nobody_rated_stays_open(run: Run, metric: Metric) -> None:
+    with pytest.raises(ValidationError, match="Nobody has rated"):
+        a_closed_test(run, metric)
+
+
+def test_an_opening_gives_a_licence_with_its_figures(run: Run, metric: Metric, rated: Evaluation) -> None:
+    licence = opened(a_closed_test(run, metric), run)
+    figures = licence.figures
+    assert (figures["rows"], figures["items"], licence.opening_number, licence.tier) == (24, 24, 1, "one")
+    right = figures["positive"]["count"] + figures["negative"]["count"]
+    assert right == sum(judged == people for *_answer, judged, people in licence.answers) >= 23
+    assert (licence.use, licence.thresholds["gates_rate"]) == ("trends", 0.8)
+
+
+def test_labels_count_as_they_stood_when_the_test_was_closed(
+    run: Run, metric: Metric, rated: Evaluation, rita: User
+) -> None:
+    test = a_closed_test(run, metric)
+    rate_each(about(run, [rita]), rita, lambda item: True)
+    people = [people for *_answer, people in opened(test, run).answers]
+    assert 0 < sum(people) < 24
+
+
+def test_a_test_being_rated_cannot_be_opened(run: Run, metric: Metric, rated: Evaluation) -> None:
+    with pytest.raises(ValidationError, match="Close the test first"):
+        opened(split_of(run, metric).test, run)
+
+
+def test_a_test_is_opened_once_for_a_version_and_counts_openings(
+    run: Run, metric: Metric, rated: Evaluation
+) -> None:
+    test = a_closed_test(run, metric)
+    opened(test, run)
+    with pytest.raises(ValidationError, match="already opened for version 1"):
+        opened(test, run)
+    second = opened(test, a_run_with(another_version(metric), run))
+    assert (second.opening_number, second.figures["opening"], second.use) == (2, 2, "exploring")
+
+
+def test_verdicts_without_a_stored_version_get_no_licence(
+    run: Run, metric: Metric, rated: Evaluation
+) -> None:
+    test = a_closed_test(run, metric)
+    run.metrics.update(metric_version=None)
+    with pytest.raises(ValidationError, match="stored version"):
+        opened(test, run)
+
+
+def test_a_licence_belongs_to_equal_content_and_lapses_with_it(
+    run: Run, metric: Metric, rated: Evaluation, project: Project
+) -> None:
+    licence = opened(a_closed_test(run, metric), run)
+    same, other = DEFINITION, definition_now(a_run_with(another_version(metric), run).metrics.get())
+    assert licence_in_force(same, "judge", project) == licence
+    assert licence_in_force(other, "judge", project) is None
+    assert [licence_state(licence, definition) for definition in (same, other)] == ["valid", "lapsed"]
+
+
+def test_a_licence_lapses_at_its_date(run: Run, metric: Metric, rated: Evaluation) -> None:
+    licence = opened(a_closed_test(run, metric), run)
+    licence.expires_at = timezone.now()
+    assert [licence_state(licence, now=timezone.now() + timedelta(days=days)) for days in (-1, 1)] == [
+        "valid",
+        "lapsed",
+    ]
+
+
+def test_a_suspension_lasts_until_it_is_lifted_with_a_reason(
+    run: Run, metric: Metric, rated: Evaluation, adam: User
+) -> None:
+    licence = opened(a_closed_test(run, metric), run)
+    suspension = licence_suspend(licence=licence, reason="The server changed.")
+    assert licence_suspend(licence=licence, reason="Again.") == suspension
+    assert licence_state(licence) == "suspended"
+    with pytest.raises(ValidationError, match="Say why"):
+        licence_lift(suspension=suspension, reason=" ", user=adam)
+    licence_lift(suspension=suspension, reason="The same model.", user=adam)
+    assert licence_state(licence) == "valid"
+    with pytest.raises(ValidationError, match="already lifted"):
+        licence_lift(suspension=suspension, reason="Twice.", user=adam)
+
+
+def test_a_change_of_thresholds_touches_no_licence(
+    run: Run, metric: Metric, rated: Evaluation, project: Project
+) -> None:
+    test = a_closed_test(run, metric)
+    first = opened(test, run)
+    thresholds_change(project=project, thresholds=Thresholds(trends_rate=0.99, gates_rate=0.99))
+    first.refresh_from_db()
+    assert (first.use, first.thresholds["trends_rate"]) == ("trends", 0.6)
+    later = opened(test, a_run_with(another_version(metric), run))
+    assert later.thresholds["trends_rate"] == 0.99
+
+
+@pytest.mark.parametrize("thresholds", [Thresholds(gates_rate=1.2), Thresholds(gates_rate=0.5)])
+def test_thresholds_that_make_no_sense_are_refused(project: Project, thresholds: Thresholds) -> None:
+    with pytest.raises(ValidationError):
+        thresholds_change(project=project, thresholds=thresholds)
+
+
+def test_rows_are_sealed_until_the_first_opening(run: Run, metric: Metric, rated: Evaluation) -> None:
+    test = a_closed_test(run, metric)
+    assert len(sealed_lines(run.version)) == 24
+    opened(test, run)
+    assert sealed_lines(run.version) == set()
+
+
+def test_a_licence_outlives_its_run_and_its_data_set(run: Run, metric: Metric, rated: Evaluation) -> None:
+    licence = opened(a_closed_test(run, metric), run)
+    delete_begin(kind="dataset", thing=run.version.dataset, with_runs=True)
+    remove_all()
+    connection.check_constraints()
+    licence.refresh_from_db()
+    assert (licence.opening, licence.figures["items"], Split.objects.count()) == (None, 24, 0)
