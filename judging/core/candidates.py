@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from judging.core.judges.protocols import CHAT
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Request, request_of
 from judging.core.metric_definition import JudgeModel
@@ -38,6 +39,7 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     endpoint: int | None = None
     url: str = ""
     model: str = ""
+    protocol: str = CHAT
     api_key_env: str = ""
     system_prompt: str | None = None
     params: dict[str, Any] = {}
@@ -52,6 +54,7 @@ class CandidateModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
             endpoint=self.endpoint,
             url=self.url,
             model=self.model,
+            protocol=self.protocol,
             api_key_env=self.api_key_env,
             params=self.params,
         )

@@ -21,6 +21,7 @@ from datasets.core.kinds import (
     PASS_FAIL,
     SCORE,
 )
+from judging.core.judges.protocols import CHAT
 from judging.core.reading.gives import Gives
 from judging.core.rules.check import read_program
 from judging.core.values import Value, scale_level, verdict_code
@@ -57,6 +58,7 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     endpoint: int | None = None
     url: str = ""
     model: str = ""
+    protocol: str = CHAT
     api_key_env: str = ""
     system_prompt: str | None = None
     params: dict[str, Any] = {}

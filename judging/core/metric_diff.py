@@ -30,7 +30,17 @@ _METRIC_SETTINGS = (
     *("undefined", "sandbox", "jury", "quorum"),
 )
 _METRIC_TEXTS = ("preprocess", "rules", "postprocess")
-_JUDGE_SETTINGS = ("endpoint", "url", "model", "api_key_env", "params", "parse", "repeats", "both_orders")
+_JUDGE_SETTINGS = (
+    "endpoint",
+    "url",
+    "model",
+    "protocol",
+    "api_key_env",
+    "params",
+    "parse",
+    "repeats",
+    "both_orders",
+)
 _JUDGE_TEXTS = ("system_prompt", "template")
 _NO_JUDGE = JudgeModel(name="", template="")
 

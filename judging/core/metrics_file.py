@@ -19,8 +19,9 @@ from datasets.core.kinds import CHECKLIST, COMPARISON, SCORE
 from datasets.core.texts import Text, gettext_noop
 from judging.core.builtin import BUILTINS
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.settings import chat_url
+from judging.core.judges.protocols import CHAT, PROTOCOLS
 from judging.core.metric_definition import (
     JURIES,
     SANDBOX,
@@ -58,7 +59,16 @@ COMPARISON_TOP = 5.0  # of the scores that comparisons with the reference become
 _TEMPLATE = ("judge_template_content", "judge_template_file", "builtin")
 KEYS = {
     "file": ("data_name", "candidates", "metrics"),
-    "candidates": ("name", "url", "model", "api_key_env", "n", "system_prompt", "generation_params"),
+    "candidates": (
+        "name",
+        "url",
+        "model",
+        "protocol",
+        "api_key_env",
+        "n",
+        "system_prompt",
+        "generation_params",
+    ),
     "metrics": (
         *("name", "min_score", "max_score", *KIND_KEYS, *ASKING_KEYS),
         *("undefined", "sandbox", "jury", "quorum", "pipeline"),
@@ -66,7 +76,7 @@ KEYS = {
     "labels": LABEL_KEYS,
     "pipeline": ("type", "filename", "file_content", "judge_model"),
     "judge_model": (
-        *("name", "source", "url", "model", "api_key_env", "system_prompt"),
+        *("name", "source", "url", "model", "protocol", "api_key_env", "system_prompt"),
         *_TEMPLATE,
         *("generation_params", "parse", *ASKING_KEYS, "repeats", "both_orders"),
     ),
@@ -192,6 +202,7 @@ class _MetricsReader:
             name=self._name(fields, "candidate"),
             url=_url(fields),
             model=fields.text("model", required=True, most=300),
+            protocol=fields.choice("protocol", tuple(PROTOCOLS), CHAT),
             api_key_env=_variable(fields),
             n=fields.whole("n", 1, 1, MOST_ANSWERS),
             system_prompt=fields.text("system_prompt") or None,
@@ -267,6 +278,7 @@ class _MetricsReader:
             template="",
             url=_url(fields),
             model=fields.text("model", required=True, most=300),
+            protocol=fields.choice("protocol", tuple(PROTOCOLS), CHAT),
             api_key_env=_variable(fields),
             system_prompt=fields.text("system_prompt") or None,
             params=fields.json_object("generation_params"),
@@ -455,6 +467,7 @@ def _asked(judge: JudgeModel) -> dict[str, Any]:
     """The connection and the request settings."""
     always = {"name": judge.name or judge.model, "source": "URL", "url": judge.url, "model": judge.model}
     optional = {
+        "protocol": "" if judge.protocol == CHAT else judge.protocol,
         "api_key_env": judge.api_key_env,
         "system_prompt": judge.system_prompt,
         "generation_params": judge.params,

@@ -57,7 +57,7 @@ def fingerprint(endpoint: Endpoint) -> str:
     except Undecryptable:
         return ""
     parts = (
-        *(settings.url, settings.model, settings.api_key, settings.proxy, settings.ca_pem),
+        *(settings.url, settings.model, settings.protocol, settings.api_key, settings.proxy, settings.ca_pem),
         json.dumps([dict(settings.headers), dict(settings.params)], sort_keys=True),
     )
     return salted_hmac("connection test", json.dumps(parts), algorithm="sha256").hexdigest()
@@ -87,6 +87,7 @@ def as_judge(endpoint: Endpoint) -> JudgeModel:
         endpoint=endpoint.pk,
         url=endpoint.url,
         model=endpoint.model,
+        protocol=endpoint.protocol,
         params=endpoint.params,
     )
 

@@ -14,9 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.secrets import encrypt
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import request_headers
-from judging.core.judges.settings import JudgeSettings, chat_url
+from judging.core.judges.protocols import CHAT, PROTOCOLS
+from judging.core.judges.settings import JudgeSettings
 from judging.endpoints.fields import REMOVE, JsonObjectField, SecretField
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import origin
@@ -27,12 +29,13 @@ if TYPE_CHECKING:
 
 SECRETS = ("key", "headers", "proxy")
 PLAIN = (
-    *("name", "url", "model", "ca_pem", "params", "concurrency", "requests_per_minute", "tokens_per_minute"),
+    *("name", "url", "model", "protocol", "ca_pem", "params"),
+    *("concurrency", "requests_per_minute", "tokens_per_minute"),
     *("input_price", "output_price", "currency"),
     *("connect_seconds", "first_byte_seconds", "idle_seconds", "total_seconds"),
 )
 """Names of the fields that the form and the endpoint model share."""
-SHOWN_FIRST = ("name", "url", "model", "key", "remove_key")
+SHOWN_FIRST = ("name", "url", "model", "protocol", "key", "remove_key")
 PRICES = ("input_price", "output_price")
 
 
@@ -73,7 +76,7 @@ class EndpointForm(forms.Form):
     url = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=1000,
-        help_text=gettext_lazy("With or without /v1 or /chat/completions. Local addresses work too."),
+        help_text=gettext_lazy("With or without version and path of the call. Local addresses work too."),
         widget=forms.TextInput(attrs={"class": "mono", "inputmode": "url", "spellcheck": "false"}),
     )
     model = forms.CharField(
@@ -81,6 +84,13 @@ class EndpointForm(forms.Form):
         max_length=300,
         help_text=gettext_lazy("As the server lists it, for example gpt-4o-mini."),
         widget=forms.TextInput(attrs={"class": "mono", "list": "models", "spellcheck": "false"}),
+    )
+    protocol = forms.ChoiceField(
+        label=gettext_lazy("Protocol"),
+        choices=[(protocol.code, protocol.name) for protocol in PROTOCOLS.values()],
+        initial=CHAT,
+        required=False,
+        help_text=gettext_lazy("How the server is asked. Most servers offer OpenAI chat completions."),
     )
     key = SecretField(label=gettext_lazy("API key"), max_length=5000)
     remove_key = forms.BooleanField(label=REMOVE, required=False)
@@ -168,6 +178,9 @@ class EndpointForm(forms.Form):
                 )
             ) from None
         return url
+
+    def clean_protocol(self) -> str:
+        return self.cleaned_data["protocol"] or CHAT
 
     def clean_key(self) -> str:
         key: str = self.cleaned_data["key"]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from django.db import models
 
 from evalsite.accounts.models import Project, User
+from judging.core.judges.protocols import CHAT
 
 
 class Endpoint(models.Model):
-    """An OpenAI-compatible URL with a model. Key, headers and proxy are encrypted and never shown."""
+    """A model server's URL with a model. Key, headers and proxy are encrypted and never shown."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="endpoints")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=1000)
     model = models.CharField(max_length=300)
+    protocol = models.CharField(max_length=20, default=CHAT, help_text="how the server is asked")
     key_encrypted = models.TextField(blank=True, default="")
     headers_encrypted = models.TextField(blank=True, default="", help_text="JSON object")
     proxy_encrypted = models.TextField(blank=True, default="", help_text="may contain a password")

@@ -1,7 +1,7 @@
-"""Model servers that the endpoint form fills in: names in both languages and where their chat completions are.
+"""Model servers that the endpoint form fills in: names in both languages, addresses and protocols.
 
-Addresses are those of each server's OpenAI-compatible API, from memory of its documentation and not checked, or for
-servers of one's own where the program listens by default. A test of the connection shows what a server refuses.
+Addresses are from memory of each server's documentation and not checked, or for servers of one's own where the program
+listens by default. A test of the connection shows what a server refuses.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.utils.translation import get_language
+
+from judging.core.judges.protocols import CHAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Preset:
     url: str
     chinese: str = ""
     local: bool = False
+    protocol: str = CHAT
 
     @property
     def label(self) -> str:
@@ -28,9 +31,9 @@ class Preset:
 
 PRESETS = (
     Preset("OpenAI", "https://api.openai.com/v1"),
-    Preset("Anthropic", "https://api.anthropic.com/v1"),
-    Preset("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
-    Preset("Azure OpenAI", "https://RESOURCE.openai.azure.com/openai/v1"),
+    Preset("Anthropic", "https://api.anthropic.com/v1", protocol="anthropic"),
+    Preset("Gemini", "https://generativelanguage.googleapis.com/v1beta", protocol="gemini"),
+    Preset("Azure OpenAI", "https://RESOURCE.openai.azure.com", protocol="azure"),
     Preset("OpenRouter", "https://openrouter.ai/api/v1"),
     Preset("DeepSeek", "https://api.deepseek.com/v1", "DeepSeek（深度求索）"),
     Preset("Qwen (DashScope)", "https://dashscope.aliyuncs.com/compatible-mode/v1", "通义千问（阿里云百炼）"),

@@ -37,9 +37,9 @@ def endpoint_edit(*, before: Endpoint, endpoint: Endpoint) -> None:
     changed = {
         name for name, column in columns.items() if getattr(before, column) != getattr(endpoint, column)
     }
-    if changed & {"url", "model", "ca_pem", *SECRETS}:
+    if changed & {"url", "model", "protocol", "ca_pem", *SECRETS}:
         endpoint.probe, endpoint.probed_at = {}, None
-    if changed & {"url", "model"}:
+    if changed & {"url", "model", "protocol"}:
         endpoint.rejected_params, endpoint.structured = [], ""
     _save(endpoint)
     if changed:

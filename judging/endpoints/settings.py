@@ -12,8 +12,9 @@ from django.conf import settings
 
 from evalsite.env import Config
 from evalsite.secrets import decrypt
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.settings import JudgeSettings, Timeouts, chat_url
+from judging.core.judges.settings import JudgeSettings, Timeouts
 from judging.core.metric_definition import JudgeModel
 from judging.core.results import Failure
 from judging.endpoints.models import Endpoint
@@ -45,14 +46,15 @@ def origin(url: str) -> str:
 
 
 def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
-    """URL, model and parameters as frozen in the metric; secrets, proxy, CA and timeouts from the endpoint's current
-    state.
+    """URL, model, protocol and parameters as frozen in the metric; secrets, proxy, CA and timeouts from the endpoint's
+    current state.
 
     Raises Undecryptable if the endpoint's secrets were encrypted with a key that is no longer available.
     """
     settings = JudgeSettings(
         url=judge.url,
         model=judge.model,
+        protocol=judge.protocol,
         api_key=os.environ.get(judge.api_key_env, "") if judge.api_key_env else "",
         params=judge.params,
         system_prompt=judge.system_prompt,
@@ -66,7 +68,7 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
         proxy=decrypt(row.proxy_encrypted),
         ca_pem=row.ca_pem,
         refuses=frozenset(row.rejected_params),
-        structured=row.structured if (row.url, row.model) == (judge.url, judge.model) else "",
+        structured=row.structured if _place(row) == _place(judge) else "",
         timeouts=Timeouts(
             connect=row.connect_seconds,
             first_byte=row.first_byte_seconds,
@@ -76,10 +78,14 @@ def judge_settings(judge: JudgeModel, row: Endpoint | None) -> JudgeSettings:
     )
 
 
+def _place(of: JudgeModel | Endpoint) -> tuple[str, str, str]:
+    return of.url, of.model, of.protocol
+
+
 def with_address(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
-    """The judge model with the endpoint's URL, model and parameters, which its own parameters override."""
-    params = {**endpoint.params, **judge.params}
-    return msgspec.structs.replace(judge, url=endpoint.url, model=endpoint.model, params=params)
+    """The judge model with the endpoint's URL, model, protocol and parameters, which its own parameters override."""
+    address = {"url": endpoint.url, "model": endpoint.model, "protocol": endpoint.protocol}
+    return msgspec.structs.replace(judge, **address, params={**endpoint.params, **judge.params})
 
 
 def remember_refusals(endpoint: int, refuses: frozenset[str]) -> None:

@@ -24,7 +24,7 @@ from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.probe import Probe
-from judging.core.judges.settings import chat_url
+from judging.core.judges.protocols import CHAT, PROTOCOLS
 from judging.endpoints import connection_test, selectors, services
 from judging.endpoints.access import get_endpoint
 from judging.endpoints.forms import EndpointForm
@@ -52,7 +52,11 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
 def endpoint(request: HttpRequest, slug: str, endpoint: int) -> HttpResponse:
     """One endpoint with the result of its last test, without its secrets."""
     row = get_endpoint(request, slug, endpoint, May.USE_ENDPOINTS)
-    context = {**_tested(row), "final_address": final_address(row.url)}
+    context = {
+        **_tested(row),
+        "protocol": PROTOCOLS[row.protocol].name,
+        "final_address": final_address(row.url, row.protocol, row.model),
+    }
     return render(request, "endpoints/endpoint.html", context)
 
 
@@ -104,7 +108,7 @@ def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> 
         "draft": draft,
         "endpoint": endpoint,
         "url": url,
-        "final_address": final_address(url),
+        "final_address": final_address(url, *_protocol_and_model(form)),
         "models": models,
         "presets": PRESETS,
     }
@@ -176,8 +180,9 @@ def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
 def address(request: HttpRequest, slug: str) -> HttpResponse:
     """Preview the URL that requests are sent to while the user types the address."""
     access.get_project(request, slug, May.MANAGE)
-    url = request.GET.get("url", "")[:1000]
-    return render(request, "endpoints/_address.html", {"url": url, "final_address": final_address(url)})
+    url, model = request.GET.get("url", "")[:1000], request.GET.get("model", "")[:300]
+    final = final_address(url, request.GET.get("protocol", ""), model)
+    return render(request, "endpoints/_address.html", {"url": url, "final_address": final})
 
 
 @login_required
@@ -215,9 +220,14 @@ def _changed(request: HttpRequest, slug: str, endpoint: Endpoint, text: str) -> 
     return redirect("endpoints:endpoint", slug, endpoint.pk)
 
 
-def final_address(url: str) -> str:
+def _protocol_and_model(form: EndpointForm) -> tuple[str, str]:
+    return str(form["protocol"].value() or ""), str(form["model"].value() or "")
+
+
+def final_address(url: str, protocol: str, model: str) -> str:
     """The URL that requests are sent to; '' for an invalid address."""
+    speaks = PROTOCOLS.get(protocol, PROTOCOLS[CHAT])
     try:
-        return chat_url(url)
+        return speaks.url(url, {"model": model, "stream": True})
     except JudgeError:
         return ""

@@ -44,6 +44,7 @@ def frozen_candidate(project: Project, candidate: CandidateModel) -> CandidateMo
     return msgspec.structs.replace(
         candidate,
         url=endpoint.url,
+        protocol=endpoint.protocol,
         model=candidate.model or endpoint.model,
         params={**endpoint.params, **candidate.params},
     )

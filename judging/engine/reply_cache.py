@@ -12,8 +12,9 @@ from functools import partial
 
 import msgspec
 
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.settings import Request, chat_url
+from judging.core.judges.settings import Request
 from judging.core.results import JudgeCall, Question
 from judging.endpoints.gate import RunInThread
 from judging.engine.threads import Batcher

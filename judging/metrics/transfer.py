@@ -18,8 +18,9 @@ from django.utils.translation import gettext as _
 
 from datasets.messages import translated
 from evalsite.accounts.models import Project, User
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import JudgeError
-from judging.core.judges.settings import chat_url
+from judging.core.judges.protocols import CHAT
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.metrics_file import (
     PROBLEMS,
@@ -73,9 +74,9 @@ def with_endpoints(
     `keep_named_keys`: also keep judge models that name an environment variable for their key. Only for callers who may
     read the environment: otherwise a file could send any of the server's variables to any URL.
     """
-    by_place: dict[tuple[str, str], Endpoint] = {}
+    by_place: dict[tuple[str, str, str], Endpoint] = {}
     for endpoint in endpoints_of(project):
-        by_place.setdefault(_place(endpoint.url, endpoint.model), endpoint)
+        by_place.setdefault(_place(endpoint), endpoint)
     existing = _existing_judges(project, [metric.name for metric in metrics])
     unplaced: list[Unplaced] = []
     placed = []
@@ -85,7 +86,7 @@ def with_endpoints(
             if keep_named_keys and judge.api_key_env:
                 judges.append(judge)
                 continue
-            match = by_place.get(_place(judge.url, judge.model))
+            match = by_place.get(_place(judge))
             if match is None and (metric.name, judge.url, judge.model, judge.api_key_env) not in existing:
                 unplaced.append(Unplaced(metric.name, judge))
             judges.append(judge if match is None else _at(judge, match))
@@ -104,17 +105,18 @@ def _existing_judges(project: Project, names: Sequence[str]) -> set[tuple[str, s
     }
 
 
-def _place(url: str, model: str) -> tuple[str, str]:
+def _place(of: Endpoint | JudgeModel) -> tuple[str, str, str]:
     try:
-        return chat_url(url), model
+        return chat_url(of.url), of.model, of.protocol
     except JudgeError:
-        return url, model
+        return of.url, of.model, of.protocol
 
 
 def _at(judge: JudgeModel, endpoint: Endpoint) -> JudgeModel:
     """The judge model with the endpoint, without parameters that equal the endpoint's."""
     own = {name: value for name, value in judge.params.items() if endpoint.params.get(name, ...) != value}
-    return msgspec.structs.replace(judge, endpoint=endpoint.pk, url="", model="", api_key_env="", params=own)
+    nowhere = {"url": "", "model": "", "protocol": CHAT, "api_key_env": ""}
+    return msgspec.structs.replace(judge, endpoint=endpoint.pk, params=own, **nowhere)
 
 
 @transaction.atomic

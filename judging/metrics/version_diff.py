@@ -35,6 +35,7 @@ FIELD_NAMES: dict[str, Promise | str] = {
     "endpoint": gettext_lazy("Endpoint"),
     "url": gettext_lazy("Address"),
     "model": gettext_lazy("Model"),
+    "protocol": gettext_lazy("Protocol"),
     "api_key_env": gettext_lazy("API key variable"),
     "params": gettext_lazy("Generation parameters"),
     "parse": gettext_lazy("Read from the reply"),

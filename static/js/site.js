@@ -7,6 +7,7 @@ document.addEventListener("click", async (event) => {
   const opener = event.target.closest("[data-open]");
   if (opener) document.querySelector(opener.dataset.open)?.showModal();
   const filler = event.target.closest("[data-fill]");
+  if (filler?.dataset.choose) document.querySelector(filler.dataset.choose).value = filler.dataset.choice;
   if (filler) fill(document.querySelector(filler.dataset.fill), filler.dataset.with);
   const copier = event.target.closest("[data-copy]");
   if (copier) await copy(copier);

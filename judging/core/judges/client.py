@@ -20,7 +20,7 @@ from judging.core.judges.http_clients import body_of, network_error, network_err
 from judging.core.judges.outside_text import shown_message
 from judging.core.judges.reply import CONTENT_FILTER, Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
-from judging.core.judges.settings import JudgeSettings, Request, Timeouts, chat_url, without
+from judging.core.judges.settings import JudgeSettings, Request, without
 from judging.core.judges.structured import PARAMETERS
 
 if TYPE_CHECKING:
@@ -280,13 +280,13 @@ async def ask(
     """
     import httpx
 
-    call, connecting = _RequestInFlight(settings.timeouts, request, on_text), settings.timeouts.connect
+    call, connecting = _RequestInFlight(settings, request, on_text), settings.timeouts.connect
     with _messages_shown(settings):
         http_request = client.build_request(
             "POST",
-            _parsed_url(settings.url),
+            _parsed_url(settings.speaks.url(settings.url, request)),
             headers=request_headers(settings),
-            content=_encoded(request),
+            content=_encoded(settings.speaks.body(request)),
             # With aiohttp, httpx's `pool` timeout covers all of opening a connection: DNS, connecting, TLS.
             timeout=httpx.Timeout(None, connect=connecting, pool=connecting),
         )
@@ -319,8 +319,9 @@ def _messages_shown(settings: JudgeSettings) -> Iterator[None]:
 class _RequestInFlight:
     """One request in flight, with its deadline and the current phase."""
 
-    def __init__(self, timeouts: Timeouts, request: Request, on_text: OnText | None) -> None:
-        self.timeouts = timeouts
+    def __init__(self, settings: JudgeSettings, request: Request, on_text: OnText | None) -> None:
+        self.timeouts = settings.timeouts
+        self.as_chunk = settings.speaks.as_chunk
         self.request = request
         self.on_text = on_text
         self.now = asyncio.get_running_loop().time
@@ -328,7 +329,7 @@ class _RequestInFlight:
         self.first_token: float | None = None
         self.closed_for: float | None = None
         self.waiting_for = "timeout_first_byte"
-        self.ends = self.started + timeouts.whole
+        self.ends = self.started + self.timeouts.whole
         self.assembly = ReplyReader()
 
     async def read(self, response: httpx.Response, deadline: asyncio.Timeout) -> None:
@@ -336,7 +337,9 @@ class _RequestInFlight:
             body = await _start_of(response)
             raise error_for_status(response.status_code, response.headers, body, self.request)
         self.closed_for = reset_seconds(response.headers, unknown="1")
-        assembly = self.assembly = ReplyReader(response.status_code, self.on_text, self.request)
+        assembly = self.assembly = ReplyReader(
+            response.status_code, self.on_text, self.request, self.as_chunk
+        )
         extended, step = 0.0, min(1.0, self.timeouts.idle / 10)
         async for data in body_of(response):
             now = self.now()
@@ -382,6 +385,6 @@ def _parsed_url(url: str) -> httpx.URL:
     import httpx
 
     try:
-        return httpx.URL(chat_url(url))
+        return httpx.URL(url)
     except httpx.InvalidURL as error:
         raise Unreachable("bad_url", str(error)) from error

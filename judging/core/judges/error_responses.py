@@ -64,7 +64,7 @@ _BY_WORDING = tuple(
             "bad_key",
             set[int](),
             r"invalid_api_key|(invalid|incorrect|wrong|missing|expired)\W+(\w+\W+)?api.?key"
-            r"|api.?key\W+(\w+\W+){0,3}(invalid|incorrect|无效|错误|过期)|身份验证失败",
+            r"|api.?key\W+(\w+\W+){0,3}(invalid|not valid|incorrect|无效|错误|过期)|身份验证失败",
         ),
         (
             "unknown_model",

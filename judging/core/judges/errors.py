@@ -224,8 +224,7 @@ class Unusable(JudgeError):
         "too_long": ErrorKind(gettext_noop("The reply is too long to store. Set max_tokens.")),
         "bad_reply": ErrorKind(
             gettext_noop(
-                "The response is not in the OpenAI format. Check that the address belongs to an OpenAI-compatible "
-                "API."
+                "The response is not in the format of the endpoint's protocol. Check the address and the protocol."
             ),
             retry=True,
             short=gettext_noop("unreadable"),

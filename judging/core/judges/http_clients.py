@@ -1,4 +1,4 @@
-"""HTTP clients for OpenAI-compatible endpoints: httpx with aiohttp's transport, at a fraction of httpx's overhead.
+"""HTTP clients for endpoints: httpx with aiohttp's transport, at a fraction of httpx's overhead.
 
 Nothing is read from the environment. Redirects are rejected, because they would send the key to another server. No
 cookie is kept: a client serves several keys and projects. A compressed body, which was not asked for, is decompressed
@@ -20,9 +20,11 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
 from judging.core.judges.outside_text import shown_message
-from judging.core.judges.settings import JudgeSettings, chat_url
+from judging.core.judges.protocols import PROTOCOLS
+from judging.core.judges.settings import JudgeSettings
 
 if TYPE_CHECKING:
     import aiohttp
@@ -112,16 +114,16 @@ class HttpClients:
 
 def request_headers(settings: JudgeSettings) -> httpx.Headers:
     """The headers of every request. Raises Unreachable `bad_header` for text that is not valid in a header."""
-    return _headers(settings.api_key, tuple(settings.headers.items()))
+    return _headers(settings.protocol, settings.api_key, tuple(settings.headers.items()))
 
 
 @lru_cache(maxsize=256)
-def _headers(api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
+def _headers(protocol: str, api_key: str, extra: tuple[tuple[str, str], ...]) -> httpx.Headers:
     import httpx
 
     headers = {"content-type": "application/json", "accept-encoding": "identity"}
     if api_key.strip():
-        headers["authorization"] = f"Bearer {api_key.strip()}"
+        headers |= PROTOCOLS[protocol].headers(api_key.strip())
     headers |= {name.strip().lower(): value.strip() for name, value in extra}
     for name, value in headers.items():
         if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable() and name):

@@ -13,7 +13,7 @@ from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, 
 from judging.core.judges.errors import JudgeError, Unusable
 from judging.core.judges.http_clients import body_of, network_errors, open_client, request_headers
 from judging.core.judges.outside_text import MAX_NAME, clean
-from judging.core.judges.settings import JudgeSettings, build_request, models_url
+from judging.core.judges.settings import JudgeSettings, build_request
 
 if TYPE_CHECKING:
     import httpx
@@ -136,7 +136,10 @@ async def _list(client: httpx.AsyncClient, settings: JudgeSettings) -> bytes:
     """The list as sent; b"" if there is none."""
     body = bytearray()
     async with client.stream(
-        "GET", models_url(settings.url), headers=request_headers(settings), timeout=LIST_SECONDS
+        "GET",
+        settings.speaks.models_url(settings.url),
+        headers=request_headers(settings),
+        timeout=LIST_SECONDS,
     ) as response:
         if response.status_code != 200:
             return b""

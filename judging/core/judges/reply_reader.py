@@ -73,8 +73,10 @@ class ReplyReader:
         status: int = 200,
         on_text: OnText | None = None,
         request: Mapping[str, Any] | None = None,
+        as_chunk: Callable[[Any], Any] | None = None,
     ) -> None:
         self.status = status
+        self._as_chunk = as_chunk  # None: the server sends chunks of chat completions
         self.done = False  # the end mark was read
         self.size = 0  # characters of text so far
         self._on_text = on_text
@@ -163,6 +165,7 @@ class ReplyReader:
 
     def _read_document(self, payload: bytes) -> None:
         self._check_size(payload)
+        payload = self._translated(payload)
         try:
             chunk = _decode(payload)
         except (ValueError, RecursionError):
@@ -190,6 +193,7 @@ class ReplyReader:
         if self._held or self._event == b"error":
             return self._hold(payload)
         self._check_size(payload)
+        payload = self._translated(payload)
         try:
             chunk = _decode(payload)
         except (ValueError, RecursionError):
@@ -226,6 +230,7 @@ class ReplyReader:
             return
         whole, self._held, self._held_bytes = b"\n".join(self._held), [], 0
         self._check_size(whole)
+        whole = self._translated(whole)
         if name == b"error":
             raise error_in_body(_value(whole), self.status, self._request)
         chunk = _decode_leniently(whole)
@@ -237,6 +242,16 @@ class ReplyReader:
             self._broken = True
             self._leave_unread(whole)
             self._count_empty(whole)
+
+    def _translated(self, payload: bytes) -> bytes:
+        """An event or document of another protocol as a chunk of chat completions; what is neither stays as it is."""
+        if self._as_chunk is None:
+            return payload
+        event = _value(payload)
+        chunk = event if isinstance(event, str) else self._as_chunk(event)
+        return (
+            payload if chunk is event else str(chunk).encode() if isinstance(chunk, str) else _encoded(chunk)
+        )
 
     def _count_empty(self, payload: bytes) -> None:
         self._empty_events += 1
@@ -262,7 +277,7 @@ class ReplyReader:
         if chunk.model:
             self._model = chunk.model
         if chunk.usage:
-            self._usage = chunk.usage
+            self._usage = {**_counts(self._usage), **_counts(chunk.usage)}
         if chunk.choices is None:
             return self._leave_unread(payload)
         self._understood = True
@@ -344,6 +359,10 @@ def _without_none(value: Any) -> dict[str, Any]:
     return {name: member for name, member in value.items() if member is not None}
 
 
+def _counts(usage: Any) -> dict[str, Any]:
+    return usage if isinstance(usage, dict) else {}
+
+
 def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
@@ -352,6 +371,13 @@ def _usage(usage: Any) -> Usage:
 
 def _count(value: Any) -> int | None:
     return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**31 else None
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate
+        return json.dumps(value).encode()
 
 
 def _is_end_mark(payload: bytes) -> bool:

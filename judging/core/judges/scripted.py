@@ -1,4 +1,4 @@
-"""The scripted judge: an OpenAI-compatible server whose answers and faults come from a script.
+"""The scripted judge: a server whose answers and faults come from a script. It speaks every protocol, told by the path.
 
 For tests, demos and load tests: the client uses a real socket, and nothing is patched.
 
@@ -25,6 +25,8 @@ from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
+
+from judging.core.judges.scripted_protocols import Dialect, dialect_of, encoded
 
 Fault = Literal["", "cut", "half_stream", "hang"]
 MODEL = "scripted-judge"
@@ -70,6 +72,8 @@ class Received:
     @property
     def prompt(self) -> str:
         """The text of the last user message, or ''."""
+        if dialect := dialect_of(self.path):
+            return dialect.prompt(self.body)
         messages = [message for message in self.body.get("messages", []) if message.get("role") == "user"]
         return str(messages[-1].get("content") or "") if messages else ""
 
@@ -152,14 +156,15 @@ class Server:
         received = Received(request.method, request.path, request.headers, await request.read())
         if self.keep:
             self.requests.append(received)
-        if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
-            return _plain(refusal(401, f"Incorrect API key provided: {request.headers.get('authorization')}"))
+        dialect = dialect_of(request.path)
+        if self.api_key and _key_in(request, dialect) != self.api_key:
+            return _plain(refusal(401, f"Incorrect API key provided: {_key_in(request, dialect)}"))
         if request.path.endswith("/models"):
             if self.listing is not None:
                 return await _sent_raw(request, self.listing) if self.listing.raw else _plain(self.listing)
             listed = [{"id": name, "object": "model"} for name in self.models]
             return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
-        if request.method != "POST" or not request.path.endswith("/chat/completions"):
+        if request.method != "POST" or not (dialect or request.path.endswith("/chat/completions")):
             return _plain(refusal(404, "Not Found"))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
@@ -185,7 +190,12 @@ class Server:
         if answer.body is not None or answer.status != 200:
             return _plain(answer)
         # A search in the bytes, because decoding every body would be too expensive for a load test.
-        if b'"stream":true' in received.raw or b'"stream": true' in received.raw:
+        streams = b'"stream":true' in received.raw or b'"stream": true' in received.raw
+        if dialect := dialect_of(received.path):
+            streams = streams or received.path.endswith(":streamGenerateContent")
+            kind = "text/event-stream" if streams else "application/json"
+            return web.Response(body=encoded(dialect, answer, streams), headers={"content-type": kind})
+        if streams:
             return web.Response(body=streamed(answer), headers={"content-type": "text/event-stream"})
         return web.Response(body=document(answer), headers={"content-type": "application/json"})
 
@@ -216,8 +226,8 @@ class ScriptedJudge:
 
     @property
     def requests(self) -> list[Received]:
-        """The chat completion requests so far."""
-        return [request for request in self.server.requests if request.path.endswith("/chat/completions")]
+        """The calls so far, without requests for the list of models."""
+        return [request for request in self.server.requests if request.method == "POST"]
 
     def __enter__(self) -> ScriptedJudge:
         self._loop = asyncio.new_event_loop()
@@ -231,6 +241,16 @@ class ScriptedJudge:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+
+
+def _key_in(request: web.BaseRequest, dialect: Dialect | None) -> str:
+    """The key of a request, by the header of its protocol; Azure's differs from that of chat completions."""
+    if dialect:
+        return dialect.key(request.headers)
+    if "/deployments/" in request.path or request.path.endswith("/openai/models"):
+        return request.headers.get("api-key", "")
+    shown = request.headers.get("authorization", "") or request.headers.get("x-api-key", "")
+    return (shown or request.headers.get("x-goog-api-key", "")).removeprefix("Bearer ")
 
 
 def as_script(reply: str | Answer | Sequence[str | Answer] | Script) -> Script:

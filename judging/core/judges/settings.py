@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
-from judging.core.judges.errors import Unreachable
 from judging.core.judges.outside_text import SHORTEST_SECRET
+from judging.core.judges.protocols import CHAT, PROTOCOLS
+from judging.core.judges.protocols.protocol import Protocol
+from judging.core.judges.protocols.protocol import Request as Request
 from judging.core.judges.refused_parameters import SYSTEM_ROLE, TOGETHER
-
-Request = dict[str, Any]
-
-_VERSION = re.compile(r"v\d+[a-z0-9]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +49,11 @@ class JudgeSettings:
     refuses: frozenset[str] = frozenset()
     structured: str = ""
     timeouts: Timeouts = Timeouts()
+    protocol: str = CHAT
+
+    @property
+    def speaks(self) -> Protocol:
+        return PROTOCOLS[self.protocol]
 
     def secrets(self) -> tuple[str, ...]:
         """Values that must never be stored or shown: the key, header values and the proxy's password."""
@@ -67,8 +67,9 @@ class JudgeSettings:
 def build_request(
     settings: JudgeSettings, prompt: str, structure: Mapping[str, Any] | None = None
 ) -> Request:
-    """The JSON body for `prompt`, without parameters that the server rejects. `structure`: parameters that ask for
-    structured output (structured.py), unless the generation parameters have their own.
+    """The request for `prompt`, in the form of chat completions, without parameters that the server rejects.
+    `structure`: parameters that ask for structured output (structured.py), unless the generation parameters have
+    their own.
 
     Generation parameters may turn off `stream` or `separate_reasoning`, but cannot replace the model or the messages.
     """
@@ -82,11 +83,9 @@ def build_request(
 def request_of(
     settings: JudgeSettings, messages: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
 ) -> Request:
-    """The JSON body for `messages`, without parameters that the server rejects."""
+    """The request for `messages`, in the form of chat completions, without parameters that the server rejects."""
     request: Request = {
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        "separate_reasoning": True,
+        **settings.speaks.added,
         **params,
         "model": settings.model,
         "messages": list(messages),
@@ -133,49 +132,3 @@ def _beginning_with(texts: list[str], content: Any) -> Any:
     if isinstance(content, list):
         return [{"type": "text", "text": "\n\n".join(texts)}, *content]
     return "\n\n".join([*texts, str(content or "")])
-
-
-@lru_cache(maxsize=256)
-def chat_url(url: str) -> str:
-    """The chat completions URL, from one with or without scheme, `/v1` and `/chat/completions`.
-
-    Raises Unreachable `bad_url` if it is not an http(s) URL, or contains credentials.
-    """
-    parts = _split(url)
-    path = parts.path.rstrip("/")
-    if not path.endswith("/chat/completions"):
-        # Some services have their own version segments (/api/v3, /v1beta/openai), which are preserved.
-        versioned = any(_VERSION.fullmatch(segment) for segment in path.split("/"))
-        path += "/chat/completions" if versioned else "/v1/chat/completions"
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
-
-
-def models_url(url: str) -> str:
-    """The URL that lists the models."""
-    return chat_url(url).replace("/chat/completions", "/models")
-
-
-def _split(url: str) -> SplitResult:
-    address = url.strip()
-    if not address or any(character.isspace() for character in address):
-        raise Unreachable("bad_url", address)
-    try:
-        parts = urlsplit(address if "://" in address else f"{_guessed_scheme(address)}://{address}")
-        usable = bool(parts.hostname) and parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError as error:
-        raise Unreachable("bad_url", f"{error}") from error
-    if not usable or "@" in parts.netloc:
-        raise Unreachable("bad_url", "" if "@" in address else address)
-    return parts
-
-
-def _guessed_scheme(address: str) -> str:
-    """http for `host:port`, IP addresses and single-label hosts, which are local; https for other names."""
-    host = address.split("/", 1)[0]
-    if ":" in host or "." not in host:
-        return "http"
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return "https"
-    return "http"

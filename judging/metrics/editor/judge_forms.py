@@ -16,6 +16,7 @@ from datasets.messages import translated
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS
+from judging.core.judges.protocols import CHAT
 from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
 from judging.core.paste_repair import repaired_pattern
@@ -208,7 +209,7 @@ def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
     if endpoint is None or endpoint.pk == judge.endpoint:
         return judge
     return msgspec.structs.replace(
-        judge, endpoint=endpoint.pk, name=endpoint.name, url="", model="", api_key_env=""
+        judge, endpoint=endpoint.pk, name=endpoint.name, url="", model="", protocol=CHAT, api_key_env=""
     )
 
 

@@ -8,8 +8,8 @@ from django.db import connection
 
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
+from judging.core.judges.protocols import PROTOCOLS
 from judging.core.judges.scripted import ScriptedJudge, refusal
-from judging.core.judges.settings import chat_url
 from judging.endpoints.fields import json_object
 from judging.endpoints.models import Endpoint
 from judging.endpoints.presets import PRESETS, Preset
@@ -388,8 +388,35 @@ def test_the_servers_of_both_platforms_are_offered_by_name(
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
-def test_a_preset_leads_to_chat_completions(preset: Preset) -> None:
-    assert chat_url(preset.url) == f"{preset.url}/chat/completions"
+def test_a_preset_leads_to_the_calls_of_its_protocol(preset: Preset) -> None:
+    address = preset.url if preset.protocol != "azure" else f"{preset.url}/openai/deployments/m"
+    assert PROTOCOLS[preset.protocol].url(preset.url, {"model": "m"}).startswith(f"{address}/")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_endpoint_is_tested_in_its_protocol(
+    protocol: str, adam: User, server: ScriptedJudge, client_of: ClientOf, project: Project
+) -> None:
+    client_of(adam).post(ENDPOINTS + "new/", typed(server, protocol=protocol, test="1"))
+    endpoint = Endpoint.objects.get(project=project)
+    assert (endpoint.protocol, endpoint.works, endpoint.draft) == (protocol, True, False)
+
+
+def test_another_protocol_discards_what_the_last_test_found(
+    adam: User, server: ScriptedJudge, client_of: ClientOf, project: Project
+) -> None:
+    client = client_of(adam)
+    client.post(ENDPOINTS + "new/", typed(server, test="1"))
+    endpoint = Endpoint.objects.get(project=project)
+    client.post(f"{ENDPOINTS}{endpoint.pk}/edit/", typed(server, protocol="anthropic"))
+    endpoint.refresh_from_db()
+    assert (endpoint.protocol, endpoint.probe, endpoint.structured) == ("anthropic", {}, "")
+
+
+def test_the_address_of_the_calls_follows_the_protocol(adam: User, client_of: ClientOf) -> None:
+    typed_address = {"url": "https://api.example", "protocol": "anthropic", "model": "m"}
+    page = client_of(adam).get(ENDPOINTS + "address/", typed_address)
+    assert "https://api.example/v1/messages" in page.text
 
 
 def test_models_are_loaded_before_one_is_named(

@@ -1,6 +1,7 @@
 """Helpers that send one judge request from a test, each in a new event loop."""
 
 import asyncio
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -8,6 +9,7 @@ from judging.core.judges.client import NO_GUARD, AskResult, RetryPolicy, ask, as
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client
 from judging.core.judges.probe import Probe, probe
+from judging.core.judges.protocols import CHAT
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 
@@ -54,9 +56,13 @@ def ask_until_done(
     pauses: Pauses | None = None,
     guard: Any = NO_GUARD,
     system_prompt: str | None = None,
+    protocol: str = CHAT,
+    params: Mapping[str, Any] = PARAMS,
     **policy: Any,
 ) -> AskResult:
-    settings = settings_for(url, params=PARAMS, timeouts=LONG_TIMEOUTS, system_prompt=system_prompt)
+    settings = settings_for(
+        url, params=params, timeouts=LONG_TIMEOUTS, system_prompt=system_prompt, protocol=protocol
+    )
 
     async def in_client() -> AskResult:
         async with open_client(settings) as client:

@@ -1,7 +1,9 @@
 import pytest
 
+from judging.core.judges.addresses import chat_url
 from judging.core.judges.errors import Unreachable
-from judging.core.judges.settings import JudgeSettings, build_request, chat_url, models_url, without
+from judging.core.judges.protocols.chat import models_url
+from judging.core.judges.settings import JudgeSettings, build_request, without
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""What a protocol is, and what the modules of several share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Request = dict[str, Any]
+"""A request in the form of chat completions."""
+
+END = "[DONE]"
+"""What a translated event is after which nothing follows."""
+
+ADDED_TO_CHAT = {"stream": True, "stream_options": {"include_usage": True}, "separate_reasoning": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How servers of one kind are asked.
+
+    `url`: the URL of a call, from the endpoint's address and the request; `models_url`: that of the list of models;
+    `headers`: those that carry the key; `body`: what is sent for a request. `as_chunk`: the chunk of chat completions
+    that an event of a stream or a whole document stands for; None where servers send such chunks themselves. `added`:
+    parameters of every request, unless the server rejects them.
+    """
+
+    code: str
+    name: str
+    url: Callable[[str, Mapping[str, Any]], str]
+    models_url: Callable[[str], str]
+    headers: Callable[[str], dict[str, str]]
+    body: Callable[[Mapping[str, Any]], Request]
+    as_chunk: Callable[[Any], Any] | None
+    added: Mapping[str, Any]
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def chunk(
+    *,
+    delta: Mapping[str, Any] | None = None,
+    finish: str | None = None,
+    usage: Mapping[str, Any] | None = None,
+    model: Any = None,
+) -> dict[str, Any]:
+    """A chunk of chat completions."""
+    choices = [{"index": 0, "delta": delta or {}, "finish_reason": finish}] if delta or finish else []
+    return {
+        "choices": choices,
+        "usage": dict(usage) if usage else None,
+        "model": model if isinstance(model, str) else None,
+    }
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, otherwise an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list; [] if the value is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content, which may be a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in objects(content))
+    return str(content or "")
+
+
+def apart(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[Mapping[str, Any]]]:
+    """The text of the system messages, and the other messages."""
+    system = [text_of(message.get("content")) for message in messages if message.get("role") == "system"]
+    return "\n\n".join(filter(None, system)), [
+        message for message in messages if message.get("role") != "system"
+    ]
+
+
+def call_arguments(call: Mapping[str, Any]) -> Any:
+    """The arguments of a tool call as a JSON value; {} if they are none."""
+    try:
+        return json.loads(str(mapping(call.get("function")).get("arguments") or "{}"))
+    except ValueError:
+        return {}
+
+
+def tool_call(index: int, name: Any, arguments: str, identifier: Any = None) -> dict[str, Any]:
+    """A piece of a tool call in the form of chat completions."""
+    return {
+        "index": index,
+        "id": identifier,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
