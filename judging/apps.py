@@ -41,6 +41,12 @@ def test_sample_connections() -> None:
     test_connections()
 
 
+def add_people_to_sample() -> None:
+    from judging.sample_people import add_people
+
+    add_people()
+
+
 class JudgingConfig(AppConfig):
     name = "judging"
     jobs = {
@@ -86,7 +92,7 @@ class JudgingConfig(AppConfig):
         metrics_using.append(metrics_that_use)
         reply_history.append(RunReplies())
         demo.preparations.append(prepare_sample)
-        demo.when_ready.append(test_sample_connections)
+        demo.when_ready += [add_people_to_sample, test_sample_connections]
         # This is the last app. What was imported stays, and no later collection needs to search it.
         gc.freeze()
         gc.enable()  # manage.py turned it off

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-RUN, METRIC = "Sample evaluation", "Closeness to the reference"
+RUN, METRIC = "Sample evaluation", "Quality"
 LEFT_OUT = ("evalsite.Derived", "evalsite.Job", "evalsite.WorkerProcess", "judging.EndpointLoad")
 FOR_PSQL = (b"\\restrict", b"\\unrestrict")  # no SQL
 KEPT_FILES = ("evalsite.sqlite3", "uploads", "keys")
@@ -53,15 +53,18 @@ def main(folder: Path) -> None:
 def fill() -> None:
     """A run judged twice, with overrides, a comment and a tag, and an evaluation whose pairs were rated."""
     from evalsite.accounts.services import local_administrator_create
-    from judging.core.judges.demo import demo_reply
+    from judging.core.judges.demo import DemoJudge
     from judging.core.judges.scripted import ScriptedJudge
     from judging.engine import run_worker
     from judging.records.models import Run
     from judging.sample import SAMPLES, make
+    from judging.sample_files import written_replies
+    from judging.sample_people import add_task
 
     administrator = local_administrator_create()
-    with ScriptedJudge(demo_reply) as judge:
+    with ScriptedJudge(DemoJudge(written_replies())) as judge:
         make(SAMPLES[0], administrator, judge.url)
+        add_task(SAMPLES[0])
         run = Run.objects.get(name=RUN)
 
         def work() -> None:
@@ -89,7 +92,7 @@ def review(run_pk: int, work: Callable[[], None]) -> None:
     run_rejudge(run=run, selection=Selection(Filters()), user=user)
     work()
     late = run.judgements.get(response=late.response, run_metric=late.run_metric, current=True)
-    override_add(judgement=late, value=9, reason="Right after all", by=user)
+    override_add(judgement=late, value=5, reason="Right after all", by=user)
     comment_add(judgement=late, text="See the **second** sentence.", by=user)
     change_one(judgement=late, change=Change(kind="tag", name="dates"), by=user)
 

@@ -9,6 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.deletable import Deletable
 
+SAMPLE_SLUGS = {"en": "sample", "zh": "sample-zh"}
+"""{language: slug of the sample project}"""
+
 
 class User(AbstractUser):
     """A person who signs in. `is_superuser` may see and do everything in every project."""
@@ -30,6 +33,11 @@ class Project(Deletable):
     slug = models.SlugField(max_length=80, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether `manage.py serve` made it, with contents written for it."""
+        return self.slug in SAMPLE_SLUGS.values()
 
 
 class Role(models.TextChoices):

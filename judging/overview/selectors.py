@@ -9,7 +9,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from datasets.selectors import usable_versions
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import SAMPLE_SLUGS, Project
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
 from judging.records.models import PEOPLE, Run, RunState
@@ -60,9 +60,6 @@ def project_steps(project: Project) -> list[SetupStep]:
         SetupStep(code=code, state="done" if count else "next" if code == following else "later", count=count)
         for code, count in counts.items()
     ]
-
-
-SAMPLE_SLUGS = {"en": "sample", "zh": "sample-zh"}  # language → project
 
 
 def samples_in_other_languages(projects: Collection[str], language: str) -> list[str]:

@@ -90,6 +90,7 @@ EVERYTHING = {"type": "tag", "values": RULES}
 CONTRAST = ["color-contrast"]
 MOST_REQUESTS, MOST_BYTES = 12, 100_000  # on a first visit, including the icon
 UPLOADS = "/p/sample/datasets/upload/"
+RUN, VERSION, CANDIDATE = "/p/sample/runs/3/", "3", "5"  # the sample's last run, its version and a candidate
 NO_MODELS = {f"asked-{name}_FORMS": count for name, count in (("TOTAL", "0"), ("INITIAL", "0"))}
 
 
@@ -111,7 +112,7 @@ def visitor(site: str, playwright: Playwright) -> Iterator[APIRequestContext]:
 
 @pytest.fixture(scope="module")
 def found(site: str, visitor: APIRequestContext) -> tuple[dict[str, str], set[str]]:
-    starts = ["/", "/p/sample/runs/1/judgements/", *prepare(visitor, site)]
+    starts = ["/", f"{RUN}judgements/", *prepare(visitor, site)]
     pages, others = walk(visitor, site, starts)
     return {"accounts:sign_in": "/sign-in/", **pages}, others
 
@@ -206,13 +207,13 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     """Add what a new site lacks; return the paths that no link on the sample's pages leads to."""
     again = run_again(visitor, site)
     faulty, second = upload_versions(visitor, site)
-    reports = [(run, "/report/") for run in ("/p/sample/runs/1/", again)]
+    reports = [(run, "/report/") for run in (RUN, again)]
     for address, sign in ((faulty, "/findings/"), (second, "?version="), *reports):
         wait_for(visitor, site + address, sign)
     send(visitor, site, second, {"since": "1"}, to=second + "changes/")
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
     return [
-        f"{again}compare/?with=1",
+        f"{again}compare/?with={RUN.split('/')[-2]}",
         pair_of(visitor, site),
         "/p/sample/runs/mine/",
         faulty,
@@ -231,8 +232,10 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
 def run_again(visitor: APIRequestContext, site: str) -> str:
     """Start another run of the sample; return its path."""
     new = "/p/sample/runs/new/"
-    chosen = {"version": "1", "candidates": "1", "metrics": "1", "seed": "1", "priority": "0"}
-    made, _ = send(visitor, site, f"{new}?version=1", {**chosen, "name": "Again", **NO_MODELS}, to=new)
+    chosen = {"version": VERSION, "candidates": CANDIDATE, "metrics": "1", "seed": "1", "priority": "0"}
+    made, _ = send(
+        visitor, site, f"{new}?version={VERSION}", {**chosen, "name": "Again", **NO_MODELS}, to=new
+    )
     return made
 
 
@@ -255,7 +258,7 @@ def attach_answers(visitor: APIRequestContext, site: str, version: str) -> str:
 def import_results(visitor: APIRequestContext, site: str) -> str:
     """Upload a results file; return the path of the page that asks for confirmation."""
     verdict = b'{"line": 1, "model": "heron-large", "judge": "elsewhere", "value": 8}\n'
-    fields = {"version": "1", "name": "Elsewhere", "file": file_of(verdict)}
+    fields = {"version": VERSION, "name": "Elsewhere", "file": file_of(verdict)}
     address, _ = send(visitor, site, "/p/sample/runs/import/", fields)
     wait_for(visitor, site + address, "/confirm/")
     return address
@@ -277,7 +280,7 @@ def invite(visitor: APIRequestContext, site: str) -> str:
 
 
 def share_report(visitor: APIRequestContext, site: str) -> str:
-    _, text = send(visitor, site, "/p/sample/runs/1/report/links/", {"note": "board", "days": "30"})
+    _, text = send(visitor, site, f"{RUN}report/links/", {"note": "board", "days": "30"})
     return found_in(text, r"(/shared/[\w-]+/)")
 
 
@@ -300,7 +303,7 @@ def found_in(text: str, pattern: str) -> str:
 
 def pair_of(visitor: APIRequestContext, site: str) -> str:
     """Path of the items of two of the sample's candidates under its first metric."""
-    report = "/p/sample/runs/1/report/"
+    report = f"{RUN}report/"
     candidates = visitor.get(f"{site}{report}report.json").json()["candidates"]
     (a, metrics), (b, _) = list(candidates.items())[:2]
     return f"{report}pair/?{urlencode({'metric': next(iter(metrics)), 'a': a, 'b': b})}"
@@ -309,9 +312,9 @@ def pair_of(visitor: APIRequestContext, site: str) -> str:
 def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
     """Create an evaluation of the sample's answers; return the paths of its desk and organiser pages."""
     new = "/p/sample/evaluations/new/"
-    typed = typed_in(visitor.get(f"{site}{new}?version=1").text())
-    chosen = {"kind": "single", "candidates": "1", "criteria-0-scale": "five", "overlap": "2"}
-    made, _ = send(visitor, site, f"{new}?version=1", {**typed, **chosen}, to=new)
+    typed = typed_in(visitor.get(f"{site}{new}?version={VERSION}").text())
+    chosen = {"kind": "single", "candidates": CANDIDATE, "criteria-0-scale": "five", "overlap": "2"}
+    made, _ = send(visitor, site, f"{new}?version={VERSION}", {**typed, **chosen}, to=new)
     differ(visitor, site, made, typed["criteria-0-name"])
     desk = made.replace("/evaluations/", "/desk/")
     return [

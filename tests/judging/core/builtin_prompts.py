@@ -17,8 +17,14 @@ CRITERIA = [{"id": "1", "text": "names a dose", "points": 7, "tags": []}]
 
 
 def rendered(
-    name: str, content: str = "the answer", max_score: int = 10, source: str = "", **fields: Any
+    name: str,
+    content: str = "the answer",
+    max_score: int = 10,
+    source: str = "",
+    criterion: dict[str, Any] | None = None,
+    **fields: Any,
 ) -> str:
+    """`criterion`: of a checklist, the only one that is asked about."""
     data = {"question": "the question", "gt": None, "ref_answer": None, "history": None} | fields
     answers = {"response": {"content": content}}
     if BUILTINS[name].kind == PAIR:
@@ -32,6 +38,7 @@ def rendered(
     return ENVIRONMENT.from_string(source or builtin(name).source).render(
         data=data,
         **answers,
+        **({"criterion": criterion} if criterion else {}),
         min_score=1.0,
         max_score=max_score,
         criteria=CRITERIA,

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from datasets.core.kinds import COMPARISON, SCORE
+from datasets.core.kinds import COMPARISON, PASS_FAIL, SCORE
 from judging.core.builtin import NAMES
-from judging.core.judges.demo import coverage, demo_reply, demo_server, read_prompt
+from judging.core.judges.demo import DemoJudge, WrittenReply, coverage, demo_server, read_prompt
 from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.core.reading.gives import Gives
 from judging.core.replies import make_parser
@@ -15,9 +15,9 @@ from tests.judging.core.judges.helpers import ask_once
 PARIS = "Paris is the capital of France."
 
 
-def reply(prompt: str) -> str:
+def reply(prompt: str, *written: WrittenReply) -> str:
     body = json.dumps({"messages": [{"role": "user", "content": prompt}]}).encode()
-    return demo_reply(Received("POST", "/v1/chat/completions", {}, body)).content or ""
+    return DemoJudge(written)(Received("POST", "/v1/chat/completions", {}, body)).content or ""
 
 
 def scored(prompt: str) -> Value | None:
@@ -42,7 +42,45 @@ def test_a_comparison_gets_a_verdict(name: str) -> None:
     assert values == [3, 1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+def met(prompt: str) -> Value | None:
+    return make_parser("score", Gives(PASS_FAIL)).read(reply(prompt), None).value
+
+
+@pytest.mark.parametrize("name", names_of("checklist"))
+def test_a_criterion_is_met_if_half_of_it_occurs_in_the_answer(name: str) -> None:
+    criterion = {"id": "1", "text": PARIS, "points": 1, "tags": []}
+    assert [met(rendered(name, text, criterion=criterion)) for text in (PARIS, "42")] == [True, False]
+
+
+@pytest.mark.parametrize("name", names_of("checklist"))
+def test_all_criteria_at_once_get_a_verdict_each(name: str) -> None:
+    verdicts = json.loads(reply(rendered(name, "names a dose")))["criteria"]
+    assert [(each["id"], each["verdict"]) for each in verdicts] in ([("1", "met")], [("1", "满足")])
+
+
+WRITTEN = WrittenReply(PARIS, None, ("the question",), "Right.\n\nScore: [[4]]")
+
+
+def test_a_reply_written_for_the_answer_is_given() -> None:
+    assert reply(rendered("single_turn_score.en", PARIS, max_score=5), WRITTEN) == WRITTEN.reply
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        rendered("single_turn_score.en", PARIS, max_score=10),
+        rendered("single_turn_score.en", PARIS, max_score=5, question="another"),
+        rendered("single_turn_score.en", "Paris.", max_score=5),
+        rendered("single_turn_reference.en", PARIS, max_score=5, ref_answer=PARIS),
+        rendered("single_turn_pass_fail.en", PARIS),
+    ],
+    ids=["scale", "question", "answer", "reference", "kind"],
+)
+def test_any_other_prompt_is_judged_by_characters(prompt: str) -> None:
+    assert reply(prompt, WRITTEN).startswith("This demo judge is not a language model")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "checklist" not in name])
 def test_every_reply_says_that_there_is_no_model_in_the_prompts_language(name: str) -> None:
     result = "演示裁判不是语言模型" if name.endswith(".zh") else "This demo judge is not a language model"
     assert reply(rendered(name)).startswith(result)
