@@ -75,6 +75,7 @@ class JudgingConfig(AppConfig):
         from judging.metrics.selectors import metrics_that_use
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
+        from judging.reports.disputed_criteria import DISPUTED
         from judging.runs.rerun.parser_trial import RunReplies
         from judging.runs.selectors import imported_facts as facts_of_imported
         from judging.teamwork.filters import FILTERS
@@ -82,7 +83,7 @@ class JudgingConfig(AppConfig):
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
 
-        register(CRITERION, *FILTERS, DISAGREEMENT)
+        register(CRITERION, *FILTERS, DISAGREEMENT, DISPUTED)
         take_verdicts.append(run_of_import)
         verdict_pages.append(page_of_verdicts)
         people_columns.append(people_of)

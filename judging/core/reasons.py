@@ -149,6 +149,7 @@ REASONS: dict[str, ReasonKind] = {
         ),
         short=gettext_noop("criteria open"),
     ),
+    "cannot_tell": ReasonKind(gettext_noop("The rater could not tell whether the criterion is met.")),
     "rubric_unreadable": ReasonKind(
         gettext_noop(
             "The row has no rubric that can be read. Repair it in the data set, or leave the row out."

@@ -12,12 +12,13 @@ from typing import Any
 from django.db import transaction
 from django.utils.text import Truncator
 
-from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES
+from datasets.core.kinds import BOTH_BAD, CHECKLIST, COMPARISON_CODES
 from evalsite.accounts.models import User
 from evalsite.audit import Action
-from judging.core.people.criteria import Criterion, accepted
+from judging.core.people.criteria import Criterion, accepted, marks_of
 from judging.core.values import Value
 from judging.people.assignments import audit
+from judging.people.item_criteria import criteria_for
 from judging.people.judgements import figures_change
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
@@ -85,7 +86,7 @@ def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
 def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) -> Adjudication:
     """Record a decision on an item. `values`: canonical, as the page shows them. Raises ValuesRefused."""
     evaluation = item.evaluation
-    decided = accepted(evaluation.criteria, values)
+    decided = accepted(criteria_for(evaluation, item.row), values)
     adjudication = Adjudication.objects.create(
         item=item,
         values=storable(json.dumps(decided, ensure_ascii=False)) or "",
@@ -132,5 +133,8 @@ def _apart(criterion: Criterion, values: Sequence[Value]) -> float:
         steps = [2 if value == BOTH_BAD else COMPARISON_CODES.index(str(value)) for value in values]
         widest = 4 if criterion.scale == "steps" else 2
         return max(_HARDLY, (max(steps) - min(steps)) / widest)
+    if criterion.gives == CHECKLIST:
+        lines = [set(marks) for marks in zip(*map(marks_of, values), strict=False)]
+        return sum(len(marks) > 1 for marks in lines) / len(lines)
     most = Counter(values).most_common(1)[0][1]
     return 1.0 - (most - 1) / (len(values) - 1)

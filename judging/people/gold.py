@@ -16,6 +16,7 @@ from datasets.models import Candidate, Response, Row
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
 from judging.core.values import Value
 from judging.people.assignments import locked
+from judging.people.item_criteria import criteria_for
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
 from judging.records.models import Run, RunCandidate
@@ -86,7 +87,7 @@ def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) 
 
     Raises ValidationError with a message for users.
     """
-    item.gold = json.dumps(_gold_values(evaluation.criteria, values), ensure_ascii=False)
+    item.gold = json.dumps(_gold_values(criteria_for(evaluation, item.row), values), ensure_ascii=False)
     return item
 
 

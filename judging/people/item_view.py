@@ -19,6 +19,7 @@ from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from evalsite.text_diff import Passage, sides
 from judging.core.people.criteria import Criterion, canonical
+from judging.core.people.parts import parts_of, split
 from judging.core.values import Value
 from judging.markdown import MarkupBudget, html_of
 from judging.people.labels import value_label, values_of
@@ -173,10 +174,12 @@ LONGEST_COMPARED = 40_000  # characters; longer answers are compared up to here
 
 @dataclass(frozen=True, slots=True)
 class DeskItem:
-    """An item on the desk. `values` and `comment`: of the draft, or of the verdict being changed."""
+    """An item on the desk. `criteria`: as they stand for its row. `values` and `comment`: of the draft, or of the
+    verdict being changed."""
 
     assignment: Assignment
     view: ItemView
+    criteria: dict[int, Criterion]
     values: dict[int, Value]
     places_json: str
     comment: str
@@ -194,6 +197,7 @@ def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskIte
     return DeskItem(
         assignment=assignment,
         view=shown_to(assignment),
+        criteria=criteria,
         values=values,
         places_json=json.dumps(places_of(values, criteria), ensure_ascii=False),
         comment=comment,
@@ -220,15 +224,16 @@ def _stored_values(assignment: Assignment, criteria: dict[int, Criterion]) -> tu
     return values, draft.get("comment", "")
 
 
-def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[int, int | str]:
-    """Values as the form sends them: indices into a criterion's choices, or texts."""
-    places: dict[int, int | str] = {}
-    for number, value in values.items():
-        choices = criteria[number].choices if number in criteria else ()
-        if number in criteria and criteria[number].scale == "text":
-            places[number] = str(value)
-        elif value in choices:
-            places[number] = choices.index(value)
+def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[str, int | str]:
+    """Values as the form sends them, by key of the part: indices into a criterion's choices, or texts."""
+    places: dict[str, int | str] = {}
+    by_key = split(criteria, values)
+    for part in parts_of(criteria):
+        value = by_key.get(part.key)
+        if value is not None and part.criterion.scale == "text":
+            places[part.key] = str(value)
+        elif value in part.criterion.choices:
+            places[part.key] = part.criterion.choices.index(value)
     return places
 
 

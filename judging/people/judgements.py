@@ -10,8 +10,9 @@ from django.db.models import F
 
 from datasets.core.variables import response_data
 from judging.core.candidates import flags_of
-from judging.core.people.criteria import outcome_of
-from judging.core.values import NO_SCORE, SCORED, Value
+from judging.core.people.parts import outcome_of_rating
+from judging.core.values import NO_SCORE, SCORED, UNPARSED, Value
+from judging.people.item_criteria import has_checklist, rubric_in
 from judging.people.models import AssignmentState, Evaluation, Item, Rating
 from judging.records.json_text import storable
 from judging.records.models import Judgement, Run
@@ -41,9 +42,12 @@ def unsaved_judgements(rating: Rating, values: Mapping[int, Value]) -> list[Judg
     assignment, item = rating.assignment, rating.assignment.item
     evaluation = assignment.evaluation
     flags = dict.fromkeys(flag for response in item.answers for flag in flags_of(response_data(response.raw)))
+    rubric = rubric_in(item.row) if has_checklist(evaluation) else None
     judgements = []
     for place, metric in enumerate(evaluation.metrics):
-        outcome = outcome_of(evaluation.criteria[metric.number], values.get(metric.number))
+        outcome, checklist = outcome_of_rating(
+            evaluation.criteria[metric.number], values.get(metric.number), rubric
+        )
         judgements.append(
             Judgement(
                 run_id=evaluation.run_id,
@@ -63,6 +67,7 @@ def unsaved_judgements(rating: Rating, values: Mapping[int, Value]) -> list[Judg
                 score=outcome.score,
                 reason=outcome.reason,
                 detail=storable(outcome.detail) or "",
+                checklist=storable(checklist.to_json()) or "" if checklist else "",
                 flags=",".join(flags),
                 seconds=rating.seconds,
                 finished_at=time.time(),
@@ -88,6 +93,7 @@ def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: boo
     Run.objects.filter(pk=evaluation.run_id).update(
         scored=F("scored") + sign * states[SCORED],
         no_score=F("no_score") + sign * states[NO_SCORE],
+        unparsed=F("unparsed") + sign * states[UNPARSED],
         total=F("total") + (sign * states.total() if extra else 0),
     )
     figures_change(evaluation)

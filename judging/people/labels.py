@@ -12,8 +12,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
-from datasets.core.kinds import BOTH_BAD
-from judging.core.people.criteria import Criterion, ValuesRefused
+from datasets.core.kinds import BOTH_BAD, CHECKLIST
+from judging.core.people.criteria import CANNOT_TELL, MET, NOT_MET, Criterion, ValuesRefused, marks_of
+from judging.core.people.parts import parts_of, split
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.models import Rating
@@ -21,11 +22,19 @@ from judging.people.models import Rating
 SCALES: dict[str, str | Promise] = {
     "five": gettext_lazy("1 to 5"),
     "ten": gettext_lazy("1 to 10"),
+    "pass_fail": gettext_lazy("pass or fail"),
     "yes_no": gettext_lazy("yes or no"),
     "categories": gettext_lazy("categories"),
     "text": gettext_lazy("free text"),
     "steps": gettext_lazy("which is better, in five steps"),
     "gsb": gettext_lazy("good, same or bad (GSB)"),
+    "checklist": gettext_lazy("checklist: each criterion of the row's rubric"),
+}
+
+MARK_NAMES: dict[str, str | Promise] = {
+    MET: gettext_lazy("met"),
+    NOT_MET: gettext_lazy("not met"),
+    CANNOT_TELL: gettext_lazy("can't tell"),
 }
 
 
@@ -41,8 +50,14 @@ def problems_of(refused: ValuesRefused) -> dict[int, str]:
 
 def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -> str:
     """A value as text; `names`: of the two answers of a comparison, else A and B."""
+    if criterion.scale == "pass_fail" and isinstance(value, bool):
+        return pgettext("verdict", "Pass") if value else pgettext("verdict", "Fail")
     if isinstance(value, bool):
         return pgettext("verdict", "Yes") if value else pgettext("verdict", "No")
+    if criterion.scale == "mark" and value in MARK_NAMES:
+        return str(MARK_NAMES[str(value)])
+    if criterion.gives == CHECKLIST and isinstance(value, str):
+        return _marks_label(value)
     text = str(value)
     if not criterion.compares:
         return text
@@ -51,15 +66,33 @@ def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -
     return str(_COMPARED.get(text, text))
 
 
+def _marks_label(value: str) -> str:
+    """How many criteria are met, and what else was said."""
+    marks = marks_of(value)
+    counts = [(name, marks.count(mark)) for mark, name in MARK_NAMES.items()]
+    return " · ".join(f"{count} {name}" for name, count in counts if count)
+
+
 def labelled_values(
     criteria: Mapping[int, Criterion], values: Mapping[int, Value], names: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """Values by criterion number as (criterion's name, value as text), in the order of the criteria."""
-    return [
-        (criteria[number].name, value_label(criteria[number], value, names))
-        for number, value in sorted(values.items())
-        if number in criteria
-    ]
+    """Values by criterion number as (criterion's name, value as text), in the order of the criteria; of a checklist
+    about a certain row each line."""
+    labelled: list[tuple[str, str]] = []
+    for number, criterion in sorted(criteria.items()):
+        if number not in values:
+            continue
+        value = values[number]
+        if criterion.lines and isinstance(value, str):
+            marks = split({number: criterion}, {number: value})
+            labelled += [
+                (part.criterion.name, value_label(part.criterion, marks[part.key]))
+                for part in parts_of({number: criterion})
+                if part.key in marks
+            ]
+        else:
+            labelled.append((criterion.name, value_label(criterion, value, names)))
+    return labelled
 
 
 _COMPARED: dict[str, str | Promise] = {

@@ -150,9 +150,9 @@ def _compares(definition: MetricDefinition) -> bool:
 def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
     """The scale for ratings that matches what a metric gives, or else its values, and its categories."""
     if definition.gives == CHECKLIST:
-        return None, ()
+        return "checklist", ()
     if definition.gives == PASS_FAIL:
-        return "yes_no", ()
+        return "pass_fail", ()
     if definition.gives == CATEGORY and definition.labels:
         return "categories", definition.label_names
     judged = Judgement.objects.filter(

@@ -21,6 +21,7 @@ from judging.core.results_file.fields import Refusal
 from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
+from judging.people.item_criteria import criteria_for, has_checklist
 from judging.people.judgements import count, unsaved_judgements
 from judging.people.models import (
     Assignment,
@@ -114,7 +115,9 @@ class RatingBatch:
         """{number: item} of all items that the lines may refer to."""
         numbers = {line.item for line in self.lines if line.item is not None}
         parts = ("row", "response__candidate", "other_response__candidate")
-        items = Item.objects.filter(evaluation=self.evaluation).select_related(*parts).defer("row__raw")
+        items = Item.objects.filter(evaluation=self.evaluation).select_related(*parts)
+        if not has_checklist(self.evaluation):
+            items = items.defer("row__raw")
         answers = self._answers()
         named = items.filter(Q(response__in=answers) | Q(other_response__in=answers))
         return {item.number: item for item in [*items.filter(number__in=numbers), *named]}
@@ -216,7 +219,7 @@ class RatingBatch:
             raise Refusal("no_criterion", name=unknown[0])
         by_number = {self.numbers[name]: value for name, value in line.values.items()}
         try:
-            values = accepted(self.evaluation.criteria, by_number)
+            values = accepted(criteria_for(self.evaluation, match.item.row), by_number)
         except ValuesRefused as refused:
             number, code = next(iter(refused.codes.items()))
             raise Refusal(f"value_{code}", name=self.evaluation.criteria[number].name) from None

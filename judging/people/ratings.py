@@ -16,6 +16,7 @@ from evalsite.accounts.models import User
 from judging.core.people.criteria import accepted, active_seconds, canonical
 from judging.core.values import Value
 from judging.people.assignments import free_seat, lease_end, locked, take_seat
+from judging.people.item_criteria import criteria_for
 from judging.people.judgements import judgements_add, judgements_mark
 from judging.people.labels import values_of
 from judging.people.models import (
@@ -118,7 +119,7 @@ def _canonical(
     if shown is not None and shown != held.shown_first:
         raise DeskRefused("sides_differ")
     held.evaluation.metrics = assignment.evaluation.metrics  # never change; the page has queried them
-    criteria = held.evaluation.criteria
+    criteria = criteria_for(held.evaluation, held.item.row)
     return canonical(criteria, accepted(criteria, values), held.shown_first)
 
 

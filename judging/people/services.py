@@ -11,12 +11,15 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from datasets.core.kinds import CHECKLIST
+from datasets.models import Version
 from datasets.services import version_lock
 from evalsite import archiving
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.people.criteria import Criterion
 from judging.core.people.sampling import first_sides, shuffled
+from judging.engine.rubric_rows import unreadable_rows
 from judging.people.assignments import audit, locked, raters_add, release
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
@@ -59,11 +62,15 @@ def evaluation_create(
         version_lock(choice.other_version)
     _refuse_impossible(choice, criteria, terms)
     sampled = sample_items(choice)
+    left_out = 0
+    if any(criterion.gives == CHECKLIST for criterion in criteria):
+        sampled, left_out = _with_rubrics(sampled, choice.version)
     if not sampled.things:
         raise ValidationError(_("Nothing to rate: none of the selected rows has the required answers."))
     if len(sampled.things) * max(1, terms.overlap) > MOST_ITEMS:
         raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
     run = _run(project, name, choice, sampled, len(criteria), user, terms)
+    Run.objects.filter(pk=run.pk).update(rubric_rows_left_out=left_out)
     evaluation = _evaluation(run, choice, len(sampled.things), terms)
     for number, criterion in enumerate(criteria):
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
@@ -108,8 +115,26 @@ def _refuse_impossible(choice: ItemChoice, criteria: Sequence[Criterion], terms:
     compares = any(criterion.compares for criterion in criteria)
     if not choice.scheme and compares:
         raise ValidationError(_("A comparison needs two answers side by side."))
+    if choice.scheme and any(criterion.gives == CHECKLIST for criterion in criteria):
+        raise ValidationError(_("A checklist is about a single answer: rate the answers one at a time."))
     if choice.scheme and not compares:
         raise ValidationError(_("Side by side, at least one criterion must say which answer is better."))
+
+
+def _with_rubrics(sampled: SampledItems, version: Version) -> tuple[SampledItems, int]:
+    """The items whose rows have a rubric that can be read, and how many rows have none. Raises ValidationError if
+    none is left."""
+    unreadable = unreadable_rows(version)
+    things = [thing for thing in sampled.things if thing.row not in unreadable]
+    if sampled.things and not things:
+        raise ValidationError(
+            _(
+                "None of these rows has a rubric that a checklist can be read from. Repair them on the version's "
+                "page, or choose another scale."
+            )
+        )
+    left_out = {thing.row for thing in sampled.things} & unreadable
+    return replace(sampled, things=things), len(left_out)
 
 
 def _run(

@@ -18,7 +18,7 @@ from judging.core.statistics.checklists import (
     criterion_health,
     least_value,
 )
-from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.frame import COMBINED, ScaledMetric
 from judging.core.statistics.verdicts import counted
 from judging.core.values import SCORED
 from judging.people.selectors import evaluations_of
@@ -35,13 +35,14 @@ Checklists = Mapping[str, Sequence[AnswerChecklist]]
 _BATCH = 2_000
 _PARTS = (
     "run_metric__name", "candidate__name", "candidate__version__number", "row__line", "response__number", "rater_id",
-    "source__kind", "checklist",
+    "source__kind", "source__name", "checklist", "response_id",
 )  # fmt: skip
 _PEOPLE = ("rater", "adjudicator")
 
 
 def checklists_of(run: Run, definitions: Mapping[int, MetricDefinition]) -> Checklists:
-    """The current checklists of the run and of the human evaluations of its answers."""
+    """The current checklists of the run and of the human evaluations of its answers. Of several imported judges the
+    combined verdicts count, where there are any."""
     names = {metric.name for metric in definitions.values() if metric.gives == CHECKLIST}
     checklists: dict[str, list[AnswerChecklist]] = defaultdict(list)
     if not names:
@@ -51,18 +52,20 @@ def checklists_of(run: Run, definitions: Mapping[int, MetricDefinition]) -> Chec
         judged = Judgement.objects.filter(run=each, current=True, run_metric__name__in=names).exclude(
             checklist=""
         )
+        combined = set(judged.filter(source__name=COMBINED).values_list("run_metric__name", "response_id"))
         parts = without_excluded(run, judged).order_by("position").values_list(*_PARTS)
-        for metric, name, version, line, number, rater, kind, text in parts.iterator(_BATCH):
+        for metric, name, version, line, number, rater, kind, source, text, pk in parts.iterator(_BATCH):
             checklist = checklist_from(text)
-            if checklist is not None:
+            by_people = rater is not None or kind in _PEOPLE
+            is_single = source != COMBINED and not by_people and (metric, pk) in combined
+            if checklist is not None and not is_single:
                 shown = selectors.shown_name(name, version)
-                by_people = rater is not None or kind in _PEOPLE
-                checklists[metric].append(_of_answer(checklist, shown, line, number, by_people=by_people))
+                checklists[metric].append(_of_answer(checklist, shown, line, number, pk, by_people=by_people))
     return checklists
 
 
 def _of_answer(
-    checklist: Checklist, name: str, line: int, number: int, *, by_people: bool
+    checklist: Checklist, name: str, line: int, number: int, answer: int, *, by_people: bool
 ) -> AnswerChecklist:
     criteria = tuple(
         CriterionVerdict(
@@ -71,7 +74,7 @@ def _of_answer(
         for criterion in checklist.criteria
     )
     return AnswerChecklist(
-        name, line, number, by_people, checklist.low, checklist.high, checklist.least, criteria
+        name, line, number, by_people, checklist.low, checklist.high, checklist.least, criteria, answer
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from django.core.cache import cache
 
+from datasets.core.kinds import PASS_FAIL
 from judging.core.people.criteria import Criterion
 from judging.core.people.item_outcomes import kind_of_item, without_majority
 from judging.core.values import Value
@@ -61,9 +62,14 @@ def rated_criteria(run: Run) -> list[RatedCriterion]:
             earlier = by_name.get(criterion.name)
             if earlier is None:
                 by_name[criterion.name] = new
-            elif earlier.criterion.scale == criterion.scale:
+            elif _alike(earlier.criterion, criterion):
                 by_name[criterion.name] = _merged(earlier, new)
     return list(by_name.values())
+
+
+def _alike(a: Criterion, b: Criterion) -> bool:
+    """Whether both take the same values."""
+    return (a.gives, a.choices) == (b.gives, b.choices)
 
 
 def _merged(a: RatedCriterion, b: RatedCriterion) -> RatedCriterion:
@@ -102,7 +108,7 @@ def _outcomes(evaluation: Evaluation) -> dict[int, ItemOutcomes]:
 def _undecided(criterion: Criterion, values: list[Value]) -> bool:
     if criterion.compares:
         return without_majority([str(value) for value in values])
-    return criterion.scale == "yes_no" and 2 * values.count(True) == len(values)
+    return criterion.gives == PASS_FAIL and 2 * values.count(True) == len(values)
 
 
 def _names(evaluation: Evaluation) -> dict[int, list[str]]:

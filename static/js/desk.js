@@ -61,7 +61,7 @@ function show(article, values, comment) {
   if (!article) return;
   article.hidden = false;
   foldReference(article);
-  form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment);
+  form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment, article.querySelector("template"));
   press("difference", false);
   restart();
   article.focus({ preventScroll: true });

@@ -20,7 +20,7 @@ def _is_example(record: Any) -> bool:
         isinstance(record, dict)
         and {"prompt", "prompt_id", "rubrics"} <= record.keys()
         and isinstance(record["prompt"], list)
-        and isinstance(record["rubrics"], list)
+        and isinstance(record["rubrics"], list | None)
     )
 
 
@@ -60,14 +60,14 @@ def _collect(files: Sequence[SourceFile], collector: Collector) -> None:
                 reference = about.pop("ideal_completion", None)
                 _add_row(collector, place, record, record["rubrics"], about, reference)
             else:
-                _add_labels(collector, place, record, criteria[str(record["prompt_id"])])
+                _add_labels(collector, place, record, criteria.get(str(record["prompt_id"]), []))
 
 
 def _criteria_of_prompts(file: SourceFile, collector: Collector) -> dict[str, list[str]]:
     """The criteria that occur for each prompt in a file of labels, which may be anywhere in the file."""
     criteria: dict[str, dict[str, None]] = {}
     for _line, record in islice(json_records(file, collector.options.limits), collector.options.first):
-        if _is_label(record):
+        if _is_label(record) and record["rubric"].strip():
             criteria.setdefault(str(record["prompt_id"]), {})[record["rubric"]] = None
     return {prompt: list(texts) for prompt, texts in criteria.items()}
 
@@ -76,7 +76,7 @@ def _add_row(
     collector: Collector,
     place: Place,
     record: dict[str, Any],
-    rubric: list[Any],
+    rubric: list[Any] | None,
     about: dict[str, Any],
     reference: Any = None,
 ) -> bool:
@@ -86,7 +86,8 @@ def _add_row(
         return False
     collector.leave_out_parts(place, dropped)
     custom = {name: value for name, value in about.items() if value is not None}
-    row = {"messages": messages, "id": record["prompt_id"], RUBRIC: rubric, **fields(custom, "example")}
+    row = {"messages": messages, "id": record["prompt_id"], **fields(custom, "example")}
+    row |= {} if rubric is None else {RUBRIC: rubric}
     collector.row(record["prompt_id"], row, place, reference)
     return True
 
@@ -98,13 +99,16 @@ def _add_labels(collector: Collector, place: Place, record: dict[str, Any], crit
     prompt, physicians = record["prompt_id"], record.get("anonymized_physician_ids")
     response = {"content": str(record["completion"]), "completion_id": record["completion_id"]}
     number = collector.same_answer(prompt, MODEL, response, place)
+    if record["rubric"] not in criteria:
+        collector.leave_out(place, "no_value", "rubric")
+        return
     verdict = {"model": MODEL, "response": number, "metric": METRIC}
     verdict |= {"criterion": str(criteria.index(record["rubric"]) + 1)}
     names = physicians if isinstance(physicians, list) else []
     for at, label in enumerate(record["binary_labels"]):
-        if isinstance(label, bool):
+        if isinstance(label, bool | int) and label in (0, 1):
             rater = str(names[at]) if at < len(names) else f"physician {at + 1}"
-            collector.verdict(prompt, verdict | {"value": label, "rater": rater}, place)
+            collector.verdict(prompt, verdict | {"value": bool(label), "rater": rater}, place)
         else:
             collector.leave_out(place, "no_value", "binary_labels")
 

@@ -7,7 +7,7 @@ them was shown on the left.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from datasets.core.kinds import (
     BOTH_BAD,
     CATEGORY,
+    CHECKLIST,
     COMPARISON,
     COMPARISON_CODES,
     PASS_FAIL,
@@ -25,16 +26,21 @@ from datasets.core.kinds import (
 from datasets.core.kinds import FREE_TEXT as FREE_TEXT_KIND
 from judging.core.values import NO_SCORE, Outcome, Value
 
-Scale = Literal["five", "ten", "yes_no", "categories", "text", "steps", "gsb"]
+Scale = Literal[
+    "five", "ten", "pass_fail", "yes_no", "categories", "text", "steps", "gsb", "checklist", "mark"
+]
 
 GIVES: dict[Scale, str] = {
     "five": SCORE,
     "ten": SCORE,
+    "pass_fail": PASS_FAIL,
     "yes_no": PASS_FAIL,
     "categories": CATEGORY,
     "text": FREE_TEXT_KIND,
     "steps": COMPARISON,
     "gsb": COMPARISON,
+    "checklist": CHECKLIST,
+    "mark": CATEGORY,
 }
 """The kind of verdict that people give on a scale."""
 COMPARING = tuple(scale for scale, kind in GIVES.items() if kind == COMPARISON)
@@ -42,14 +48,25 @@ COMPARING = tuple(scale for scale, kind in GIVES.items() if kind == COMPARISON)
 LEFT_EMPTY, FREE_TEXT = "left_empty", "free_text"  # reasons of judgements without a value
 LONGEST_TEXT = 20_000
 MOST_CATEGORIES = 50
-_BOUNDS: dict[str, tuple[int, int]] = {"five": (1, 5), "ten": (1, 10), "yes_no": (0, 1)}
+MET, NOT_MET, CANNOT_TELL = MARKS = ("met", "not_met", "open")
+"""What people say of a criterion of a row's rubric. A checklist's value is these, separated by commas, in the order of
+the rubric; an empty one where nothing is chosen yet."""
+_BOUNDS: dict[str, tuple[int, int]] = {
+    "five": (1, 5),
+    "ten": (1, 10),
+    "pass_fail": (0, 1),
+    "yes_no": (0, 1),
+    "checklist": (0, 1),
+}
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     """What is judged and how. Its JSON can be read as a metric's: `min_score` and `max_score` are the scale's ends.
 
-    scale: "five" 1–5, "ten" 1–10, "yes_no", "categories" (one of `categories`), "text" (free), "steps" (A>>B … B>>A),
-    "gsb" (whether the first answer is good, same or bad compared with the other). `both_bad` is for comparisons only.
+    scale: "five" 1–5, "ten" 1–10, "pass_fail", "yes_no", "categories" (one of `categories`), "text" (free), "steps"
+    (A>>B … B>>A), "gsb" (whether the first answer is good, same or bad compared with the other), "checklist" (a "mark"
+    for each criterion of the row's rubric). `both_bad` is for comparisons only. `lines`: of a checklist about a certain
+    row, the texts of its rubric's criteria.
     """
 
     name: str
@@ -58,6 +75,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     required: bool = True
     categories: tuple[str, ...] = ()
     both_bad: bool = False
+    lines: tuple[str, ...] = ()
     min_score: float = 1
     max_score: float = 5
 
@@ -87,11 +105,15 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
                 *(COMPARISON_CODES if self.scale == "steps" else THREE_STEPS),
                 *((BOTH_BAD,) if self.both_bad else ()),
             )
-        return self.categories
+        return MARKS if self.scale == "mark" else self.categories
 
     def to_json(self) -> str:
         low, high = _BOUNDS.get(self.scale, (1, 5))
-        return msgspec.json.encode(msgspec.structs.replace(self, min_score=low, max_score=high)).decode()
+        fields = msgspec.structs.asdict(msgspec.structs.replace(self, min_score=low, max_score=high))
+        del fields["lines"]  # of a row
+        return msgspec.json.encode(
+            fields | ({"gives": CHECKLIST} if self.gives == CHECKLIST else {})
+        ).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Criterion:
@@ -118,8 +140,22 @@ def problem_of(criterion: Criterion, value: Any) -> str:
         if not isinstance(value, str):
             return "not_on_scale"
         return "too_long" if len(value) > LONGEST_TEXT else ""
+    if criterion.gives == CHECKLIST:
+        return _problem_of_marks(criterion, value)
     fits = any(type(value) is type(choice) and value == choice for choice in criterion.choices)
     return "" if fits else "not_on_scale"
+
+
+def _problem_of_marks(criterion: Criterion, value: Any) -> str:
+    marks = marks_of(value) if isinstance(value, str) else ()
+    if len(marks) != len(criterion.lines) or not {*marks} <= {*MARKS, ""}:
+        return "not_on_scale"
+    return "missing" if "" in marks else ""
+
+
+def marks_of(value: Value) -> Sequence[str]:
+    """The marks of a checklist's value."""
+    return str(value).split(",")
 
 
 def is_empty(value: Any) -> bool:

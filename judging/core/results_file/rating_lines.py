@@ -12,6 +12,7 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
+from datasets.core.kinds import PASS_FAIL
 from datasets.core.own_exports import is_own_table, text_of_cell
 from judging.core.people.criteria import Criterion, active_seconds
 from judging.core.results_file.fields import Refusal
@@ -19,7 +20,7 @@ from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 
 VALUE = "value: "
-_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+_TRUE, _FALSE = ("true", "1", "yes", "pass"), ("false", "0", "no", "fail")
 _MOST = 2**31
 
 
@@ -122,7 +123,7 @@ def _number(cell: str) -> Any:
 def _value(criterion: Criterion | None, cell: str) -> Any:
     if criterion is not None and criterion.scale in ("five", "ten"):
         return _number(cell)
-    if criterion is not None and criterion.scale == "yes_no":
+    if criterion is not None and criterion.gives == PASS_FAIL:
         low = cell.lower()
         return True if low in _TRUE else False if low in _FALSE else cell
     return cell

@@ -33,7 +33,7 @@ class CriterionVerdict:
 @dataclass(frozen=True, slots=True)
 class AnswerChecklist:
     """One checklist about an answer: whose, the share of points that it allows at least and at most, the least value
-    of its rubric, and its criteria. `by_people`: a rater gave it."""
+    of its rubric, and its criteria. `by_people`: a rater gave it; `answer`: the answer's id."""
 
     candidate: str
     row: int
@@ -43,6 +43,7 @@ class AnswerChecklist:
     high: float
     least: float
     criteria: tuple[CriterionVerdict, ...]
+    answer: int = 0
 
 
 def cut(value: float | None) -> float | None:
@@ -134,15 +135,43 @@ def criterion_health(checklists: Sequence[AnswerChecklist]) -> list[CriterionHea
     return [entry for entry in health if entry["always_met"] or entry["never_met"] or _is_disputed(entry)]
 
 
+def disputed_answers(checklists: Iterable[AnswerChecklist], key: str) -> tuple[set[int], set[int]]:
+    """Ids of the answers that `criterion_health` counts for the criterion with this key: those on which people
+    disagree, and those on which the judge disagrees with them."""
+    mine = [
+        (checklist, verdict)
+        for checklist in checklists
+        for verdict in checklist.criteria
+        if verdict.key == key and verdict.met is not None
+    ]
+    ids = {_place(checklist): checklist.answer for checklist, _verdict in mine}
+    by_answer = _by_answer(mine)
+    return (
+        {ids[place] for place, (_judge, people) in by_answer.items() if len(set(people)) > 1},
+        {ids[place] for place, (judge, people) in by_answer.items() if _contradicts(judge, people)},
+    )
+
+
+def _place(checklist: AnswerChecklist) -> tuple[Any, ...]:
+    return checklist.candidate, checklist.row, checklist.response
+
+
+def _by_answer(
+    verdicts: Iterable[tuple[AnswerChecklist, CriterionVerdict]],
+) -> dict[tuple[Any, ...], tuple[list[bool], list[bool]]]:
+    """{answer: (what judges, what people say)}."""
+    by_answer: dict[tuple[Any, ...], tuple[list[bool], list[bool]]] = defaultdict(lambda: ([], []))
+    for checklist, verdict in verdicts:
+        by_answer[_place(checklist)][checklist.by_people].append(bool(verdict.met))
+    return by_answer
+
+
 def _is_disputed(entry: CriterionHealth) -> bool:
     return entry["people_disagree"] > 0 or entry["judge_disagrees"] > 0
 
 
 def _health(verdicts: Sequence[tuple[AnswerChecklist, CriterionVerdict]]) -> CriterionHealth:
-    by_answer: dict[tuple[Any, ...], tuple[list[bool], list[bool]]] = defaultdict(lambda: ([], []))
-    for checklist, verdict in verdicts:
-        sides = by_answer[checklist.candidate, checklist.row, checklist.response]
-        sides[checklist.by_people].append(bool(verdict.met))
+    by_answer = _by_answer(verdicts)
     said = [met for sides in by_answer.values() for side in sides for met in side]
     first = verdicts[0][1]
     return CriterionHealth(

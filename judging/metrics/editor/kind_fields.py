@@ -174,6 +174,14 @@ class KindForm(forms.Form):
         required=False,
         help_text=gettext_lazy("“Much better” then counts as “better”."),
     )
+    at_once = forms.BooleanField(
+        label=gettext_lazy("All criteria in one request"),
+        required=False,
+        help_text=gettext_lazy(
+            "Cheaper, but the judge sees all criteria together, and one reply that can't be read leaves all of them "
+            "open. Otherwise it is asked about each criterion by itself."
+        ),
+    )
 
     @property
     def label_rows(self) -> list[dict[str, str]]:
@@ -223,6 +231,7 @@ def kind_initial(definition: MetricDefinition) -> dict[str, Any]:
         "labels": rows_of(definition.labels),
         "pairs": _pairs_of(definition),
         **{name: getattr(definition, name) for name in ("baseline", *_PAIR_FLAGS)},
+        "at_once": definition.at_once,
     }
 
 
@@ -243,6 +252,7 @@ def kind_values(values: Mapping[str, Any], before: MetricDefinition) -> dict[str
         "whole": values["whole"] and numeric,
         "step": (values["step"] or 0) if numeric else 0,
         "labels": values["labels"] if chosen == CATEGORY else (),
+        "at_once": values["at_once"] and chosen == CHECKLIST,
     }
 
 
@@ -294,6 +304,7 @@ def typed_kind(typed: QueryDict, before: MetricDefinition) -> dict[str, Any]:
             "pairs": typed.get("pairs", ""),
             "baseline": typed.get("baseline", "").strip(),
             **{name: bool(typed.get(name)) for name in _PAIR_FLAGS},
+            "at_once": bool(typed.get("at_once")),
         },
         before,
     )

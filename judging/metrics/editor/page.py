@@ -223,7 +223,9 @@ class JudgeEditor(EditorPage[MetricForms]):
         return {
             "start": self.typed.get("start", self.request.GET.get("start", "")),
             "preview": preview,
-            "tried": try_prompt.tried_at_once(preview, self.form) if "try" in self.typed else None,
+            "tried": try_prompt.tried_at_once(preview, self.form, every=self.typed["try"] == "all")
+            if "try" in self.typed
+            else None,
             "lint": template_lint_view(self.project, self.before, self.typed, check=True)
             if "check" in self.typed
             else None,
@@ -244,7 +246,10 @@ class JudgeEditor(EditorPage[MetricForms]):
         """Stream the judge's reply."""
         preview = prompt_preview(self.project, self.before, self.typed, self.last_version)
         forms = metric_forms(self.typed, self.project, self.before)
-        answer = StreamingHttpResponse(try_prompt.events(preview, forms), content_type="application/x-ndjson")
+        answer = StreamingHttpResponse(
+            try_prompt.events(preview, forms, every="all" in self.request.GET),
+            content_type="application/x-ndjson",
+        )
         answer["Content-Encoding"] = "identity"  # compression would delay chunks
         answer["X-Accel-Buffering"] = "no"
         return answer

@@ -7,9 +7,11 @@ from functools import cached_property
 
 from django.http import QueryDict
 
+from datasets.core.kinds import CHECKLIST
 from datasets.models import Version
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
+from judging.core.checklists import rubric_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import swapped_context
 from judging.core.placeholders import Hint, hints, with_suggestions
@@ -53,12 +55,15 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt in pieces, which may be cut, and the result of preprocess."""
+    """A rendered prompt in pieces, which may be cut, and the result of preprocess. `criteria`: of the row's rubric;
+    `criterion`: the number from 1 of the one that it is about, 0 if it is about all of them or there is none."""
 
     shown: TemplatePreview
     pieces: tuple[Piece, ...]
     preprocess: ScriptOutcome | None
     was_cut: bool = False
+    criteria: tuple[str, ...] = ()
+    criterion: int = 0
 
     @property
     def text(self) -> str:
@@ -74,10 +79,16 @@ class Prompt:
 
 
 def preview_prompt(
-    definition: MetricDefinition, judge: int, item: JudgedItem, *, swapped: bool = False
+    definition: MetricDefinition,
+    judge: int,
+    item: JudgedItem,
+    *,
+    swapped: bool = False,
+    criterion: int = 1,
 ) -> Prompt | None:
     """The prompt of one judge model for an item; None if `swapped` and the item has no two sides. Failures are part of
-    the result."""
+    the result. `criterion`: the number of the one that it is about, where they are asked one by one."""
+    criteria: tuple[str, ...] = ()
     try:
         context, outcome = prepared_context(definition.preprocess, item)
         if outcome is not None and outcome.failure is not None:
@@ -86,13 +97,15 @@ def preview_prompt(
         if seen is None:
             return None
         template = definition.judges[judge].template
+        if definition.gives == CHECKLIST and (rubric := rubric_of(context.item.data)):
+            criteria = tuple(line.text for line in rubric.criteria)
         if definition.asks_by_criterion:
-            seen = replace(seen, criterion=1)
+            seen = replace(seen, criterion=max(1, min(criterion, len(criteria))))
         shown = preview(preview_sandbox(), template, render_item(seen, definition))
     except SandboxError as error:
         return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None)
     pieces, was_cut = _cut(shown.pieces)
-    return Prompt(shown, pieces, outcome, was_cut)
+    return Prompt(shown, pieces, outcome, was_cut, criteria, seen.criterion)
 
 
 def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
@@ -179,7 +192,12 @@ def prompt_preview(
     definition, judge = typed_judge(before, typed)
     sample = samples.choose_sample(project, typed, last_version)
     prompt = (
-        preview_prompt(definition, judge, sample.item_for(definition))
+        preview_prompt(
+            definition,
+            judge,
+            sample.item_for(definition),
+            criterion=whole(typed.get("row_criterion", "")) or 1,
+        )
         if sample and definition.judges
         else None
     )

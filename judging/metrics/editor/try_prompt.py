@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from datasets.messages import translated
 from evalsite.secrets import Undecryptable
 from evalsite.templatetags.show import duration
+from judging.core.checklists import entries_by_criterion, read_at_once, reasoning_in
 from judging.core.judges.client import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client
@@ -29,7 +30,7 @@ from judging.core.pipeline import combine_replies
 from judging.core.reading.forms import FORMS
 from judging.core.reading.reader import why_unread
 from judging.core.replies import Parsed, Parser, make_parser
-from judging.core.results import Verdict
+from judging.core.results import JudgeCall, Verdict
 from judging.core.sandbox.job import SandboxError
 from judging.core.scripts import ScriptOutcome, run_preprocess
 from judging.core.structured_output import structure_for
@@ -47,7 +48,7 @@ from judging.endpoints.settings import judge_settings, with_address
 from judging.markdown import marked_as_written
 from judging.messages import reason_sentence, verdict_text
 from judging.metrics.editor.forms import MetricForms
-from judging.metrics.editor.preview import PromptPreview
+from judging.metrics.editor.preview import PromptPreview, preview_prompt
 from judging.metrics.editor.samples import Sample
 from judging.metrics.editor.scripts import ScriptRun, postprocess_run
 from judging.sandboxes import preview_sandbox
@@ -96,12 +97,29 @@ class TryResult:
 Event = Text | StillWaiting | WaitingFor | FailedTry | TryResult
 
 
+@dataclass(frozen=True, slots=True)
+class CriterionResult:
+    """The result of one of several tries, about the criterion with this number from 1."""
+
+    number: int
+    result: TryResult
+
+
 class CannotTry(Exception):
     """The prompt can't be sent; `result` has the reason."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code)
         self.result = TryResult({}, code=code, detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedCriterion:
+    """What a reply says of a criterion: `outcome` is met, not_met or open, `why` the reply, or why it is open."""
+
+    text: str
+    outcome: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +133,7 @@ class TryView:
     currency: str = ""
     about: str = ""  # the line of a rule program
     postprocess: ScriptRun | None = None  # on this reply
+    lines: tuple[TriedCriterion, ...] = ()  # of a checklist, if the judge was asked about all criteria
     swapped: TryView | None = None  # the same in the other order
     definition: MetricDefinition | None = None  # None for a rule program
 
@@ -246,6 +265,8 @@ def _result(
     if reply is None:
         assert outcome.error is not None
         return TryResult(outcome.request, outcome, code=outcome.error.code, detail=outcome.error.message)
+    if metric.at_once:
+        return TryResult(outcome.request, outcome)
     parser = make_parser(judge.parse, metric.reading_of(judge))
     (parsed,) = read_replies(parser, [(reply.content, reply.finish_reason)])
     return TryResult(
@@ -312,6 +333,64 @@ def _until_result(events: Generator[Event]) -> Generator[Event, None, TryResult]
     raise AssertionError("a try ends with its result")
 
 
+def try_on_each(preview: PromptPreview, forms: MetricForms) -> Generator[Event | CriterionResult]:
+    """Try the prompts of all criteria of the sample row, one after another, until one can't be sent."""
+    assert preview.sample is not None
+    assert preview.prompt is not None
+    item = preview.sample.item_for(preview.definition)
+    for number in range(1, len(preview.prompt.criteria) + 1):
+        prompt = preview_prompt(preview.definition, preview.judge, item, criterion=number)
+        for event in try_on(replace(preview, prompt=prompt), forms):
+            if not isinstance(event, TryResult):
+                yield event
+                continue
+            yield CriterionResult(number, event)
+            if event.ask_result is None:
+                return
+
+
+def view_of_each(preview: PromptPreview, results: Sequence[TryResult]) -> TryView:
+    """The results of tries about the first criteria of the row, as one: their verdicts, and what they cost together."""
+    criteria = preview.prompt.criteria if preview.prompt else ()
+    lines = tuple(_tried_criterion(text, result) for text, result in zip(criteria, results, strict=False))
+    endpoint = preview.definition.judges[preview.judge].endpoint
+    costs = [cost_of(result, endpoint) for result in results]
+    known = [cost for cost, _currency in costs if cost is not None]
+    currency = next((currency for _cost, currency in costs if currency), "")
+    whole = replace(results[-1], parsed=None, ask_result=None, request={})
+    sentence = reason_sentence(whole.code, whole.detail, "prompt") if results[-1].ask_result is None else ""
+    return TryView(whole, preview.sample, sentence, sum(known) if known else None, currency, lines=lines)
+
+
+def _tried_criterion(text: str, result: TryResult) -> TriedCriterion:
+    value = result.parsed.value if result.parsed else None
+    said = result.reply.content if result.reply else ""
+    why = reason_sentence(result.code, result.detail, "prompt") if result.code else said
+    return TriedCriterion(text, _outcome(value), why)
+
+
+def _outcome(value: object) -> str:
+    return {True: "met", False: "not_met"}.get(value, "open") if isinstance(value, bool) else "open"
+
+
+def _lines_at_once(preview: PromptPreview, reply: Reply) -> tuple[TriedCriterion, ...]:
+    """What one reply says of each criterion."""
+    criteria = preview.prompt.criteria if preview.prompt else ()
+    content = {"content": reply.content, "finish_reason": reply.finish_reason}
+    verdicts = read_at_once(JudgeCall(preview.judge, 0, {}, content, None, []), len(criteria))
+    entries = entries_by_criterion(reply.content)
+    return tuple(
+        TriedCriterion(
+            text,
+            _outcome(verdict.value),
+            reason_sentence(verdict.reason, verdict.detail)
+            if verdict.reason
+            else " ".join(reasoning_in(entry) for entry in entries.get(str(number), ())),
+        )
+        for number, (text, verdict) in enumerate(zip(criteria, verdicts, strict=True), 1)
+    )
+
+
 def try_view(preview: PromptPreview, result: TryResult) -> TryView:
     """The result as shown; a postprocess runs once, on the replies of both orders."""
     view = _view(preview, result)
@@ -336,6 +415,7 @@ def _view(preview: PromptPreview, result: TryResult) -> TryView:
         sentence,
         *cost_of(result, judges[preview.judge].endpoint if judges else None),
         definition=preview.definition,
+        lines=_lines_at_once(preview, result.reply) if result.reply and preview.definition.at_once else (),
     )
 
 
@@ -350,27 +430,50 @@ def cost_of(result: TryResult, endpoint_id: int | None) -> tuple[float | None, s
     return cost / MILLION, endpoint.currency
 
 
-def tried_at_once(preview: PromptPreview, forms: MetricForms) -> TryView:
-    """The final result only, for pages without JavaScript."""
+def tried_at_once(preview: PromptPreview, forms: MetricForms, *, every: bool = False) -> TryView:
+    """The final result only, for pages without JavaScript. `every`: of all criteria of the row."""
+    if every:
+        tried = [event.result for event in try_on_each(preview, forms) if isinstance(event, CriterionResult)]
+        return view_of_each(preview, tried)
     *_pieces, last = try_on(preview, forms)
     assert isinstance(last, TryResult)
     return try_view(preview, last)
 
 
-def events(preview: PromptPreview, forms: MetricForms) -> Iterator[bytes]:
+def events(preview: PromptPreview, forms: MetricForms, *, every: bool = False) -> Iterator[bytes]:
     """Yield the try as JSON lines for static/js/preview.js: pieces of text, finally the result as HTML.
 
+    `every`: the prompts of all criteria of the row, one after another, with one result at the end.
     Between them come empty lines: a browser that has stopped the try is noticed at the next line, which ends the call.
     """
-    language = translation.get_language()
-    with closing(try_on(preview, forms)) as tried:
+    language, results = translation.get_language(), list[TryResult]()
+    with closing((try_on_each if every else try_on)(preview, forms)) as tried:
         for event in tried:
+            if isinstance(event, CriterionResult):
+                results.append(event.result)
+                with translation.override(language):
+                    line = {"kind": "wait", "text": _criterion_sentence(preview, event)}
+                yield json.dumps(line).encode() + b"\n"
+                continue
             if isinstance(event, StillWaiting):
                 yield b"\n"
                 continue
             with translation.override(language):
                 line = _line(preview, event)
             yield json.dumps(line).encode() + b"\n"
+        if results:
+            with translation.override(language):
+                line = _end(view_of_each(preview, results))
+            yield json.dumps(line).encode() + b"\n"
+
+
+def _criterion_sentence(preview: PromptPreview, event: CriterionResult) -> str:
+    count = len(preview.prompt.criteria) if preview.prompt else 0
+    return _("%(number)s of %(count)s criteria done.") % {"number": event.number, "count": count}
+
+
+def _end(view: TryView) -> dict[str, str]:
+    return {"kind": "end", "html": render_to_string("metrics/_try_result.html", {"tried": view})}
 
 
 def _line(preview: PromptPreview, event: Text | WaitingFor | FailedTry | TryResult) -> dict[str, str]:
@@ -380,8 +483,7 @@ def _line(preview: PromptPreview, event: Text | WaitingFor | FailedTry | TryResu
         return {"kind": "wait", "text": waiting_sentence(event)}
     if isinstance(event, FailedTry):
         return {"kind": "wait", "text": failed_sentence(event)}
-    html = render_to_string("metrics/_try_result.html", {"tried": try_view(preview, event)})
-    return {"kind": "end", "html": html}
+    return _end(try_view(preview, event))
 
 
 def failed_sentence(failed: FailedTry) -> str:

@@ -18,8 +18,10 @@ from django.utils.translation import gettext_lazy
 from evalsite import access
 from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
+from judging.core.people.parts import Part, joined, parts_of
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.adjudication import LEAST, adjudicate, differing, verdicts, with_questions
+from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import (
     CriterionChoice,
@@ -63,9 +65,9 @@ class DecisionForm(forms.Form):
 
     def __init__(self, data: Any, criteria: dict[int, Criterion]) -> None:
         super().__init__(data)
-        self.criteria = criteria
-        for number, criterion in criteria.items():
-            self.fields[f"value_{number}"] = _field(criterion)
+        self.criteria, self.parts = criteria, parts_of(criteria)
+        for part in self.parts:
+            self.fields[f"value_{part.key}"] = _field(part.criterion)
         self.fields["reason"] = forms.CharField(
             label=gettext_lazy("Reason"),
             max_length=20_000,
@@ -80,24 +82,20 @@ class DecisionForm(forms.Form):
             ),
         )
 
-    def rows(self) -> Iterator[tuple[int, Criterion, forms.BoundField, list[tuple[CriterionChoice, bool]]]]:
-        """Each criterion with its number, form field, and choices as (choice, whether it is chosen)."""
-        for number, criterion in self.criteria.items():
-            field = self[f"value_{number}"]
+    def rows(self) -> Iterator[tuple[Part, forms.BoundField, list[tuple[CriterionChoice, bool]]]]:
+        """Each part with its form field, and choices as (choice, whether it is chosen)."""
+        for part in self.parts:
+            field = self[f"value_{part.key}"]
             chosen = str(field.value() or "")
-            yield (
-                number,
-                criterion,
-                field,
-                [(choice, str(choice.place) == chosen) for choice in choices_of(criterion)],
-            )
+            choices = [(choice, str(choice.place) == chosen) for choice in choices_of(part.criterion)]
+            yield part, field, choices
 
     def values(self) -> dict[int, Any]:
         """{criterion number: value}. Call after is_valid."""
-        return {
-            number: _value(criterion, self.cleaned_data[f"value_{number}"])
-            for number, criterion in self.criteria.items()
+        by_key = {
+            part.key: _value(part.criterion, self.cleaned_data[f"value_{part.key}"]) for part in self.parts
         }
+        return joined(self.criteria, by_key)
 
 
 def _field(criterion: Criterion) -> forms.Field:
@@ -145,7 +143,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
     item = get_item(evaluation, number)
-    criteria = evaluation.criteria
+    criteria = criteria_for(evaluation, item.row)
     form = DecisionForm(request.POST or None, criteria)
     if request.method == "POST" and form.is_valid() and _decide(request, item, form):
         messages.success(request, _("Decided. The original ratings are unchanged."))
@@ -187,6 +185,7 @@ def _decide(request: HttpRequest, item: Item, form: DecisionForm) -> bool:
         )
     except ValuesRefused as refused:
         for number, why in problems_of(refused).items():
-            form.add_error(f"value_{number}", why)
+            part = next(part for part in form.parts if part.number == number)
+            form.add_error(f"value_{part.key}", why)
         return False
     return True

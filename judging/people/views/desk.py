@@ -24,11 +24,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
-from judging.core.people.criteria import Criterion, ValuesRefused, is_empty
+from judging.core.people.criteria import Criterion, ValuesRefused
+from judging.core.people.parts import joined, parts_of
 from judging.markdown import html_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
-from judging.people.item_view import desk_item, differences, earlier, places_of
+from judging.people.item_criteria import criteria_for, has_checklist
+from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
 from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 
@@ -153,7 +155,7 @@ def verdict(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> Http
     assignment = get_own_assignment(request, slug, pk, token)
     arguments: dict[str, Any] = {
         "assignment": assignment,
-        "values": values_from(request, assignment.evaluation.criteria),
+        "values": values_from(request, criteria_for(assignment.evaluation, assignment.item.row)),
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
         "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),  # from a page of an earlier release
@@ -195,25 +197,23 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def draft(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpResponse:
     """Save a draft."""
     assignment = get_own_assignment(request, slug, pk, token)
-    values = values_from(request, assignment.evaluation.criteria)
+    values = values_from(request, criteria_for(assignment.evaluation, assignment.item.row))
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
     return JsonResponse(_state(request, assignment.evaluation))
 
 
 def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[int, Any]:
-    """The form's values: `v0`, `v1` … are indices into a criterion's choices, or texts. Invalid input is passed on
+    """The form's values: `v0`, `v1.2` … are indices into a part's choices, or texts. Invalid input is passed on
     unchanged, so that it is rejected instead of counting as empty."""
-    values: dict[int, Any] = {}
-    for number, criterion in criteria.items():
-        text = request.POST.get(f"v{number}", "")
-        if is_empty(text):
-            continue
+    by_key: dict[str, Any] = {}
+    for part in parts_of(criteria):
+        text = request.POST.get(f"v{part.key}", "")
         place = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else -1
-        chosen = criterion.choices
-        values[number] = (
-            text if criterion.scale == "text" else chosen[place] if 0 <= place < len(chosen) else text
+        chosen = part.criterion.choices
+        by_key[part.key] = (
+            text if part.criterion.scale == "text" else chosen[place] if 0 <= place < len(chosen) else text
         )
-    return values
+    return joined(criteria, by_key)
 
 
 def _done(
@@ -255,17 +255,20 @@ def _page(
 ) -> HttpResponse:
     """The whole page; `values`: initial values instead of the first item's own."""
     criteria = evaluation.criteria
-    shows = [desk_item(assignment, criteria) for assignment in shown]
+    shows = [_desk_item(assignment) for assignment in shown]
+    of_item = has_checklist(evaluation)
     first = values if values is not None else shows[0].values if shows else {}
-    places = places_of(first, criteria)
+    parts = _parts_shown(shows[0].criteria if shows else criteria, first, errors)
     context = {
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,
-        "shows": shows,
-        "criteria": [
-            _criterion(number, criterion, places.get(number), (errors or {}).get(number, ""))
-            for number, criterion in criteria.items()
+        "shows": [(show, _parts_shown(show.criteria, show.values) if of_item else []) for show in shows],
+        "parts": parts,
+        "guidelines": [
+            (criterion.name, html_of(criterion.guideline))
+            for criterion in criteria.values()
+            if criterion.guideline.strip()
         ],
         "guideline": html_of(evaluation.guideline) if evaluation.guideline.strip() else "",
         "progress": selectors.progress(evaluation=evaluation, user=signed_in(request)),
@@ -277,22 +280,35 @@ def _page(
     return render(request, "people/desk.html", context, status=status)
 
 
-def _criterion(number: int, criterion: Criterion, place: int | str | None, error: str) -> dict[str, Any]:
-    return {
-        "number": number,
-        "criterion": criterion,
-        "choices": [(choice, choice.place == place) for choice in choices_of(criterion)],
-        "text": place or "",
-        "guideline": html_of(criterion.guideline) if criterion.guideline.strip() else "",
-        "error": error,
-    }
+def _desk_item(assignment: Assignment) -> DeskItem:
+    return desk_item(assignment, criteria_for(assignment.evaluation, assignment.item.row))
+
+
+def _parts_shown(
+    criteria: dict[int, Criterion], values: dict[int, Any], errors: dict[int, str] | None = None
+) -> list[dict[str, Any]]:
+    """What the form asks for, part by part."""
+    places = places_of(values, criteria)
+    return [
+        {
+            "key": part.key,
+            "criterion": part.criterion,
+            "choices": [
+                (choice, choice.place == places.get(part.key)) for choice in choices_of(part.criterion)
+            ],
+            "text": places.get(part.key, ""),
+            "error": (errors or {}).get(part.number, ""),
+        }
+        for part in parts_of(criteria)
+    ]
 
 
 def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignment) -> dict[str, Any]:
     """An item as JSON for the page's script."""
-    seen = desk_item(assignment, evaluation.criteria)
+    seen = _desk_item(assignment)
     context = {
         "show": seen,
+        "item_parts": _parts_shown(seen.criteria, seen.values) if has_checklist(evaluation) else [],
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,

@@ -27,6 +27,7 @@ from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
+from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import SCALES, bad_line_sentence, import_problem, labelled_values, values_of
 from judging.people.models import (
@@ -197,7 +198,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 
 
 def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
-    criteria = evaluation.criteria
+    criteria = criteria_for(evaluation, item.row)
     names = item.candidate_names
     ratings = Rating.objects.filter(assignment__item=item).select_related("rater__user", "assignment")
     skipped = dict(SkipReason.choices)

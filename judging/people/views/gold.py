@@ -20,9 +20,11 @@ from datasets.models import Candidate
 from evalsite.access import May
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
+from judging.core.people.parts import joined, parts_of
 from judging.people.access import get_evaluation, get_item
 from judging.people.forms import OneCandidate
 from judging.people.gold import LONGEST_FILE, WrongLine, gold_add, gold_of_item, gold_read, item_at
+from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import labelled_values, value_label, values_of
 from judging.people.models import Evaluation, Item
@@ -57,24 +59,26 @@ class GoldValuesForm(forms.Form):
 
     def __init__(self, data: Any, *, criteria: dict[int, Criterion]) -> None:
         super().__init__(data)
-        self.criteria = {
-            f"value_{number}": criterion
-            for number, criterion in criteria.items()
-            if criterion.scale != "text"
-        }
-        for name, criterion in self.criteria.items():
+        self.criteria = criteria
+        self.parts = [part for part in parts_of(criteria) if part.criterion.scale != "text"]
+        for part in self.parts:
+            criterion = part.criterion
             choices = [
                 ("", "–"),
                 *((str(place), value_label(criterion, v)) for place, v in enumerate(criterion.choices)),
             ]
-            self.fields[name] = forms.ChoiceField(
-                label=criterion.name, choices=choices, required=len(self.criteria) == 1
+            self.fields[f"value_{part.key}"] = forms.ChoiceField(
+                label=criterion.name, choices=choices, required=len(criteria) == 1
             )
 
     def values(self) -> dict[str, Any]:
         """{criterion name: chosen value}. Call after is_valid."""
-        chosen = {name: self.cleaned_data[name] for name in self.criteria if self.cleaned_data[name]}
-        return {self.criteria[name].name: self.criteria[name].choices[int(at)] for name, at in chosen.items()}
+        chosen = {part.key: self.cleaned_data[f"value_{part.key}"] for part in self.parts}
+        by_key = {
+            part.key: part.criterion.choices[int(chosen[part.key])] for part in self.parts if chosen[part.key]
+        }
+        by_number = joined(self.criteria, by_key)
+        return {self.criteria[number].name: value for number, value in by_number.items()}
 
 
 class GoldFileForm(forms.Form):
@@ -107,7 +111,10 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         candidates=taking_part.order_by("pk"),  # as in the items, A first
         pair=bool(evaluation.scheme),
     )
-    values_form = GoldValuesForm(request.POST if "row" in request.POST else None, criteria=criteria)
+    seen = _seen(evaluation, place)
+    values_form = GoldValuesForm(
+        request.POST if "row" in request.POST else None, criteria=seen.pop("criteria", criteria)
+    )
     file = GoldFileForm(request.POST, request.FILES) if "file" in request.FILES else GoldFileForm()
     wrong: list[WrongLine] = []
     if file.is_bound:
@@ -126,7 +133,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         "wrong": wrong,
         "further": further,
         "items": [(item, labelled_values(criteria, values_of(item.gold))) for item in page],
-        **_seen(evaluation, place),
+        **seen,
     }
     return render(request, "people/gold.html", context, status=422 if refused else 200)
 
@@ -143,6 +150,7 @@ def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
     return {
         "shown": shown_in(evaluation, item, 1, with_reference=True),
         "names": [name for name in place.names if name],
+        "criteria": criteria_for(evaluation, item.row),
     }
 
 
@@ -182,7 +190,7 @@ def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
     """Use an item as gold."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     item = get_item(evaluation, number)
-    values_form = GoldValuesForm(request.POST, criteria=evaluation.criteria)
+    values_form = GoldValuesForm(request.POST, criteria=criteria_for(evaluation, item.row))
     try:
         if not values_form.is_valid():
             raise ValidationError(_("Choose the right answers from the lists."))

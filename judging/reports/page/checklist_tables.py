@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from evalsite.templatetags.show import NONE, number
 from judging.core.statistics.ranking import Cells
 from judging.filters.criteria import MET, NOT_MET, OPEN, criterion_filter
+from judging.reports.disputed_criteria import JUDGE, PEOPLE
 from judging.reports.labels import ValueFormat
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Table, columns_of
@@ -97,8 +98,13 @@ def _health_table(health: Sequence[Mapping[str, Any]], metric: str, links: Links
         always = _linked_to(links, "", metric, MET, key, _("always met")) if entry["always_met"] else ""
         never = _linked_to(links, "", metric, NOT_MET, key, _("never met")) if entry["never_met"] else ""
         disputed = [
-            _linked_to(links, "", metric, MET, key, number(entry[name])) if entry[name] else "0"
-            for name in ("people_disagree", "judge_disagrees")
+            linked(
+                number(entry[name]),
+                links.to("", metric, further={"disputed": criterion_filter(dispute, key)}),
+            )
+            if entry[name]
+            else "0"
+            for name, dispute in (("people_disagree", PEOPLE), ("judge_disagrees", JUDGE))
         ]
         rows.append([entry["criterion"], always or never or NONE, number(entry["answers"]), *disputed])
     heads = (_("Answers"), _("People disagree"), _("Judge and people disagree"))

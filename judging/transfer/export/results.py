@@ -148,6 +148,8 @@ def _of_metric(loaded: LoadedJudgement) -> Iterator[ResultLine]:
     judgement, metric = loaded.judgement, loaded.metric
     author = _author(metric)
     if judgement.checklist:
+        if author == "combined":
+            yield from _of_judges_by_criterion(loaded)
         yield from _of_criteria(
             loaded, _subject(loaded) | _own_result(judgement) | {"judge": author} | _circumstances(judgement)
         )
@@ -182,6 +184,25 @@ def _of_criteria(loaded: LoadedJudgement, line: ResultLine) -> Iterator[ResultLi
         said = {"criterion": criterion.id, "value": criterion.met, "state": None, "reason": None, **state}
         reply = _reply(replies.get(number)) if number in replies else {}
         yield line | said | {name: value for name, value in reply.items() if value is not None}
+
+
+def _of_judges_by_criterion(loaded: LoadedJudgement) -> Iterator[ResultLine]:
+    """Yield each judge model's verdict per repeat and criterion of a checklist."""
+    verdicts = verdicts_by_place(loaded.judgement.verdicts)
+    checklist = checklist_from(loaded.judgement.checklist)
+    ids = [criterion.id for criterion in checklist.criteria] if checklist else []
+    for reply in loaded.replies:
+        judge, repeat, order, about = place_of(reply)
+        for number in [about] if about else range(1, len(ids) + 1):
+            verdict = verdicts.get((judge, repeat, order, number)) or {}
+            yield (
+                _subject(loaded)
+                | _reply_result(verdict, reply)
+                | {"criterion": ids[number - 1], "judge": loaded.metric.judge_name(judge)}
+                | {"repeat": repeat + 1 if repeat else None}
+                | (_reply(reply) if about or number == 1 else {})
+                | {"seconds": reply.seconds if about or number == 1 else None}
+            )
 
 
 def _author(metric: MetricDefinition) -> str:

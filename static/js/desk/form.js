@@ -2,21 +2,28 @@
 export class VerdictForm {
   constructor(form) {
     this.form = form;
-    this.criteria = [...form.querySelectorAll(".criterion")];
     this.at = 0;
-    for (const [place, criterion] of this.criteria.entries()) {
-      criterion.addEventListener("focusin", () => this.select(place, false));
-      criterion.addEventListener("change", () => this.complain(criterion, ""));
-    }
+    form.addEventListener("focusin", (event) => this.criterionOf(event, (criterion) => this.select(this.criteria.indexOf(criterion), false)));
+    form.addEventListener("change", (event) => this.criterionOf(event, (criterion) => this.complain(criterion, "")));
     form.addEventListener("keydown", (event) => this.inField(event));
+  }
+
+  get criteria() {
+    return [...this.form.querySelectorAll(".criterion")];
+  }
+
+  criterionOf(event, action) {
+    const criterion = event.target.closest(".criterion");
+    if (criterion) action(criterion);
   }
 
   get current() {
     return this.criteria[this.at];
   }
 
-  /** Fills in an item's values: {criterion number: index of the choice, or text}. */
-  fill(values, comment) {
+  /** Fills in an item's values: {key of the criterion: index of the choice, or text}. `template`: its own criteria, if they depend on the item. */
+  fill(values, comment, template) {
+    if (template) this.form.querySelector(".desk-criteria").replaceChildren(template.content.cloneNode(true));
     this.form.reset();
     for (const criterion of this.criteria) {
       const value = values[criterion.dataset.criterion] ?? "";
@@ -59,7 +66,7 @@ export class VerdictForm {
   }
 
   problems(errors) {
-    for (const criterion of this.criteria) this.complain(criterion, errors[criterion.dataset.criterion] ?? "");
+    for (const criterion of this.criteria) this.complain(criterion, errors[criterion.dataset.criterion.split(".")[0]] ?? "");
   }
 
   /** Makes a criterion the active one; `enter` also moves the focus there, so that screen readers announce it. */
@@ -70,6 +77,7 @@ export class VerdictForm {
       else criterion.removeAttribute("aria-current");
     }
     if (!enter) return;
+    if (!this.current) return;
     this.current.scrollIntoView({ block: "nearest" });
     (this.current.querySelector("textarea") ?? this.current).focus({ preventScroll: true });
   }

@@ -51,3 +51,23 @@ def test_labels_are_peoples_verdicts_on_a_criterion(tmp_path: Path) -> None:
         (2, "1", False, "doc2"),
     ]
     assert labels.left_out == {"no_value": 1}
+
+
+def test_labels_may_be_numbers(tmp_path: Path) -> None:
+    labels = taken(tmp_path, meta__jsonl=lines(LABEL | {"binary_labels": [1, 0, 2]}))
+    assert [value for (value,) in labels.said("value")] == [True, False]
+    assert labels.left_out == {"no_value": 1}
+
+
+def test_a_blank_criterion_costs_only_its_own_labels(tmp_path: Path) -> None:
+    labels = taken(tmp_path, meta__jsonl=lines(LABEL | {"rubric": " "}, LABEL))
+    assert [row["rubric"] for row in labels.rows] == [[{"criterion": "Names an amount"}]]
+    assert labels.said("criterion", "value") == [("1", True), ("1", False)]
+    assert labels.left_out == {"no_value": 1}
+
+
+def test_a_first_example_without_a_rubric_does_not_change_how_the_others_are_read(tmp_path: Path) -> None:
+    rows = taken(
+        tmp_path, examples__jsonl=lines(EXAMPLE | {"rubrics": None}, EXAMPLE | {"prompt_id": "p-2"})
+    ).rows
+    assert [(row["id"], "rubric" in row) for row in rows] == [("p-1", False), ("p-2", True)]

@@ -1,0 +1,92 @@
+"""What a form asks raters for: each criterion, and of a checklist each line of the row's rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from datasets.core.kinds import CHECKLIST
+from datasets.core.rubric import Rubric
+from judging.core.checklists import Checklist, judged
+from judging.core.checklists import outcome_of as outcome_of_checklist
+from judging.core.people.criteria import (
+    CANNOT_TELL,
+    MET,
+    Criterion,
+    is_empty,
+    marks_of,
+    outcome_of,
+)
+from judging.core.values import Outcome, Value
+
+NOT_TOLD = "cannot_tell"  # reason: the rater could not tell whether a criterion is met
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is asked for at once. `key`: "2" for criterion number 2, "3.1" for the first line of the checklist that is
+    number 3."""
+
+    key: str
+    number: int
+    criterion: Criterion
+
+
+def of_row(criterion: Criterion, rubric: Rubric | None) -> Criterion:
+    """A checklist with the lines of a row's rubric; nothing can be required of a row without one that can be read."""
+    lines = tuple(line.text for line in rubric.criteria) if rubric else ()
+    return msgspec.structs.replace(criterion, lines=lines, required=criterion.required and bool(lines))
+
+
+def parts_of(criteria: Mapping[int, Criterion]) -> list[Part]:
+    """The parts of criteria about a row, in order."""
+    parts = []
+    for number, criterion in criteria.items():
+        if criterion.gives == CHECKLIST:
+            lines = (
+                Criterion(name=line, scale="mark", required=criterion.required) for line in criterion.lines
+            )
+            parts += [Part(f"{number}.{place}", number, line) for place, line in enumerate(lines, 1)]
+        else:
+            parts.append(Part(str(number), number, criterion))
+    return parts
+
+
+def split(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> dict[str, Any]:
+    """Values by criterion number as values by key of the part; lines without a mark have none."""
+    by_key: dict[str, Any] = {}
+    for number, value in values.items():
+        if number in criteria and criteria[number].gives == CHECKLIST:
+            by_key |= {f"{number}.{place}": mark for place, mark in enumerate(marks_of(value), 1) if mark}
+        else:
+            by_key[str(number)] = value
+    return by_key
+
+
+def joined(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Any]:
+    """The inverse of `split`: {criterion number: value}."""
+    by_number: dict[int, Any] = {}
+    for number, criterion in criteria.items():
+        if criterion.gives == CHECKLIST:
+            keys = [f"{number}.{place}" for place in range(1, len(criterion.lines) + 1)]
+            value: Any = ",".join(str(values.get(key) or "") for key in keys).strip()
+            value = value if value.strip(",") else None
+        else:
+            value = values.get(str(number))
+        if not is_empty(value):
+            by_number[number] = value
+    return by_number
+
+
+def outcome_of_rating(
+    criterion: Criterion, value: Value | None, rubric: Rubric | None
+) -> tuple[Outcome, Checklist | None]:
+    """The outcome stored for a value, and what became of each line where it is a checklist."""
+    if criterion.gives != CHECKLIST or value is None or rubric is None:
+        return outcome_of(criterion, value), None
+    met = [None if mark == CANNOT_TELL else mark == MET for mark in marks_of(value)]
+    checklist = judged(rubric, met, [NOT_TOLD] * len(met))
+    return outcome_of_checklist(checklist), checklist
