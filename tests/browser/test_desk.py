@@ -15,6 +15,7 @@ from playwright.sync_api import Page, Route, expect
 
 from datasets.models import Row
 from evalsite.accounts.models import Project, Role, User
+from judging.core.people.criteria import Criterion
 from judging.people import assignments
 from judging.people.assignments import raters_add
 from judging.people.models import Assignment, Evaluation, Rating
@@ -23,6 +24,7 @@ from judging.records.models import Judgement
 from tests.browser.targets import small_targets
 from tests.browser.waiting import until
 from tests.conftest import member
+from tests.judging.checklists.helpers import RUBRIC, with_rubrics
 from tests.judging.people.make import QUALITY, make_evaluation
 from tests.judging.people.make import give as give_rating
 
@@ -589,3 +591,27 @@ def test_the_reference_stays_folded_once_it_was_folded(desk: Callable[..., Page]
     reference.locator("summary").click()
     give(page, "2", "Enter")
     expect(reference).to_have_attribute("open", "")
+
+
+def test_a_checklist_is_rated_line_by_line_and_follows_the_item(
+    enter: Enter, project: Project, rita: User
+) -> None:
+    version = with_rubrics(project, [RUBRIC, RUBRIC[:2]], models=["alpha"])
+    criteria = [Criterion(name="checklist", scale="checklist")]
+    evaluation = make_evaluation(
+        project, [rita], version=version, side_by_side=False, criteria=criteria, order="need", seed=1
+    )
+    page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
+    lines = page.locator(".criterion")
+    count = lines.count()
+    page.keyboard.press("Enter")
+    expect(lines.first.locator("[data-error]")).to_have_text("Please choose first.")
+    for _ in range(count):
+        page.keyboard.press("3")
+    give(page, "Enter")
+    expect(lines).to_have_count(5 - count)
+    expect(page.locator(".criterion :checked")).to_have_count(0)
+    page.keyboard.press("u")
+    expect(page.locator(".criterion :checked")).to_have_count(count)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert not small_targets(page)
