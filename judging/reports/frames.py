@@ -35,6 +35,7 @@ from judging.core.statistics.judges import answer_features
 from judging.core.statistics.orders import with_settled_orders
 from judging.core.values import SCORED, UNSETTLED, Outcome, outcome_of_value
 from judging.filters.row_filters import id_subquery
+from judging.people.item_criteria import has_checklist, outcome_in
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.sampling import strata_of_draw
 from judging.people.selectors import evaluations_of, rater_names
@@ -306,15 +307,19 @@ def _adjudications(run: Run) -> Iterator[VerdictRow]:
     if run.kind != PEOPLE:
         return
     metrics = dict(run.metrics.values_list("number", "name"))
-    adjudications = Adjudication.objects.filter(item__evaluation__run=run).order_by("pk")
-    newest = {adjudication.item_id: adjudication for adjudication in adjudications.select_related("item")}
+    evaluation = Evaluation.objects.get(run=run)
+    adjudications = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
+    parts_read = ("item__row",) if has_checklist(evaluation) else ("item",)
+    newest = {
+        adjudication.item_id: adjudication for adjudication in adjudications.select_related(*parts_read)
+    }
     parts = ("row__line", "response__number", "response__candidate__name",
              "response__candidate__version__number", "other_response__number",
              "other_response__candidate__name", "other_response__candidate__version__number")  # fmt: skip
     items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", *parts)
     for item in items.order_by("pk").iterator(BATCH):
         for number, value in json.loads(newest[item["pk"]].values or "{}").items():
-            outcome = outcome_of_value(value)
+            outcome, _lines = outcome_in(evaluation, newest[item["pk"]].item, int(number), value)
             yield VerdictRow(
                 metric=metrics[int(number)],
                 candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),

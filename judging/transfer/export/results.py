@@ -13,6 +13,8 @@ from typing import Any
 
 from judging.core.checklists import checklist_from
 from judging.core.metric_definition import MetricDefinition
+from judging.core.people.criteria import CANNOT_TELL, MET, marks_of
+from judging.core.people.parts import NOT_TOLD
 from judging.core.results_file.verdicts import ADJUDICATOR
 from judging.core.values import ERROR, SCORED, UNPARSED
 from judging.filters.judgement_filter import ANYTHING, Filters
@@ -61,7 +63,23 @@ def lines_of(run: Run, judgements: list[LoadedJudgement]) -> Iterator[ResultLine
     for repeat, line in enumerate(combined, 1):
         yield line | {"repeat": repeat if repeat > 1 else None}
     if decided is not None:
-        yield _subject(judgements[0]) | {"value": decided, "rater": ADJUDICATOR, "role": ADJUDICATOR}
+        yield from _decision(judgements[0], decided)
+
+
+def _decision(loaded: LoadedJudgement, value: Any) -> Iterator[ResultLine]:
+    """The line of an adjudication, or of a checklist one for each criterion."""
+    line = _subject(loaded) | {"value": value, "rater": ADJUDICATOR, "role": ADJUDICATOR}
+    checklist = checklist_from(loaded.judgement.checklist)
+    if checklist is None:
+        yield line
+        return
+    for criterion, mark in zip(checklist.criteria, marks_of(value), strict=True):
+        told = (
+            {"value": None, "state": UNPARSED, "reason": NOT_TOLD}
+            if mark == CANNOT_TELL
+            else {"value": mark == MET}
+        )
+        yield line | {"criterion": criterion.id, **told}
 
 
 def _subject(loaded: LoadedJudgement) -> ResultLine:

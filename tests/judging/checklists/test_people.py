@@ -108,6 +108,11 @@ def test_raters_who_differ_on_a_line_are_adjudicated_line_by_line(
     assert client.post(address, sent).status_code == 302
     (decision,) = evaluation.items.get().adjudications.all()
     assert json.loads(decision.values) == {"0": "met,not_met,not_met"}
+    cell = current_figures(evaluation.run).figures.report["people_candidates"]["alpha"]["checklist"]
+    assert cell["mean"] == pytest.approx(7 / 11)
+    lines = [json.loads(line) for line in results_lines(evaluation.run)]
+    decided = [line["value"] for line in lines if line.get("role") == "adjudicator"]
+    assert decided == [True, False, False]
 
 
 def test_the_report_tells_criteria_and_where_people_disagree(
