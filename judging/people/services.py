@@ -70,7 +70,9 @@ def evaluation_create(
     if len(sampled.things) * max(1, terms.overlap) > MOST_ITEMS:
         raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
     run = _run(project, name, choice, sampled, len(criteria), user, terms)
-    Run.objects.filter(pk=run.pk).update(rubric_rows_left_out=left_out)
+    if left_out:
+        run.rubric_rows_left_out = left_out
+        run.save(update_fields=["rubric_rows_left_out"])
     evaluation = _evaluation(run, choice, len(sampled.things), terms)
     for number, criterion in enumerate(criteria):
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())

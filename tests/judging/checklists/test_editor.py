@@ -77,7 +77,7 @@ def test_all_criteria_are_tried_one_after_another(metric: Metric, alice: User, c
 
 def test_all_criteria_at_once_are_one_request(metric: Metric, alice: User, client_of: ClientOf) -> None:
     template = "{% for each in criteria %}{{ each.id }}. {{ each.text }} {% endfor %}"
-    typed: dict[str, object] = {"at_once": "on", "judge-0-template": template}
+    typed: dict[str, Any] = {"at_once": "on", "judge-0-template": template}
     *_pieces, end = tries(client_of(alice), metric, **typed)
     assert [end["html"].count(f">{outcome}</span>") for outcome in ("met", "not met", "can&#x27;t tell")] in (
         [1, 1, 1],

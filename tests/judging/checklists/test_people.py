@@ -48,7 +48,8 @@ def test_the_value_is_the_share_of_points(held: Assignment) -> None:
     give(held, "met,not_met,not_met")
     judgement = Judgement.objects.get()
     checklist = checklist_from(judgement.checklist)
-    assert (judgement.state, judgement.score) == ("scored", pytest.approx(7 / 11))
+    assert judgement.state == "scored"
+    assert judgement.score == pytest.approx(7 / 11)
     assert checklist is not None
     assert [criterion.met for criterion in checklist.criteria] == [True, False, False]
 

@@ -100,7 +100,9 @@ def test_judges_asked_at_once_leave_with_a_line_for_each_criterion(project: Proj
     )
     with ScriptedJudge(reply) as judge:
         metric = a_checklist(judge.url, at_once=True)
-        metric = replace(metric, judges=(replace(metric.judges[0], repeats=2),))
+        template = "{% for each in criteria %}{{ each.id }} {{ each.text }} {% endfor %}"
+        judge_model = replace(metric.judges[0], repeats=2, template=template)
+        metric = replace(metric, judges=(judge_model,))
         run = work(a_run(with_rubrics(project, [RUBRIC], models=["alpha"]), metric))
     lines = [(line["judge"] == "combined", line["criterion"], line["value"]) for line in exported(run)]
     assert lines == [(False, "1", True), (False, "2", False), (False, "3", None)] * 2 + [
