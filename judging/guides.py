@@ -14,8 +14,9 @@ from judging.markdown import html_of
 from judging.rule_messages import reader_language
 
 TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
-REFERENCE = ("moving", "glossary", "prompts", "rules", "metrics-file", "results", "imports", "notebook")
-GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *REFERENCE)}
+KINDS = ("pass-fail", "scores", "categories", "comparisons", "checklists", "rules")
+REFERENCE = ("moving", "glossary", "prompts", "metrics-file", "results", "imports", "notebook")
+GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *KINDS, *REFERENCE)}
 _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 
 

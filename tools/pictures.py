@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.serving import served
 
@@ -28,6 +28,8 @@ SAMPLES = {"en": "sample", "zh": "sample-zh"}  # slugs of the sample projects
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 TIMEOUT_MS = 60_000  # milliseconds
+EVALUATIONS = 2  # the sample's, one of them finished
+RUN = r"/runs/\d+/$"
 FAULTY = [
     {"messages": [{"role": "user", "content": "2 + 2?"}], "ref_answer": "4"},
     {"messages": [{"role": "user", "content": ""}], "ref_answer": "Paris"},
@@ -46,16 +48,42 @@ class Visit:
     def open(self, path: str) -> None:
         self.page.goto(f"{self.site}/p/{SAMPLES[self.language]}/{path}")
 
-    def follow(self, link: str | re.Pattern[str]) -> None:
-        """Open the first link whose URL matches the pattern."""
+    def follow(self, link: str | re.Pattern[str], number: int = 0) -> None:
+        """Open the first link whose URL matches the pattern, or of different ones the one with this number from 0."""
         pattern = re.compile(link)
         addresses = self.page.locator("main a[href]").evaluate_all("all => all.map(each => each.href)")
-        self.page.goto(next(address for address in addresses if pattern.search(address)))
+        self.page.goto(list(dict.fromkeys(filter(pattern.search, addresses)))[number])
+
+    def show(self, heading: str) -> None:
+        """Scroll the card with a heading whose id begins so to the top."""
+        card = self.page.locator(f".card:has([id^='{heading}'])").first
+        card.evaluate("card => scrollTo(0, card.getBoundingClientRect().top + scrollY - 16)")
 
 
 def report(visit: Visit) -> None:
     visit.open("")
-    visit.follow(r"/runs/\d+/report/$")
+    visit.follow(RUN)
+    visit.page.goto(f"{visit.page.url}report/")
+
+
+def part_of_report(heading: str, *, run: int = 0, metric: int = 1) -> Callable[[Visit], None]:
+    """The heading's part of the report on the sample's latest runs, 0 the last, and one of its metrics from 1."""
+
+    def take(visit: Visit) -> None:
+        visit.open("")
+        visit.follow(RUN, run)
+        visit.page.goto(f"{visit.page.url}report/?metric={metric}")
+        visit.show(heading)
+
+    return take
+
+
+def comparisons(visit: Visit) -> None:
+    visit.open("")
+    visit.follow(RUN)
+    visit.page.goto(visit.page.url + "judgements/?state=unsettled")
+    visit.follow(r"/judgements/\d+/")
+    visit.page.evaluate("scrollTo(0, 320)")  # to both answers and both verdicts
 
 
 def findings(visit: Visit) -> None:
@@ -82,9 +110,9 @@ def desk(visit: Visit) -> None:
 
 def judgement(visit: Visit) -> None:
     report(visit)
-    visit.open("runs/")
-    visit.follow(r"/runs/\d+/$")
-    visit.page.goto(visit.page.url + "judgements/")
+    visit.open("")
+    visit.follow(RUN)
+    visit.page.goto(visit.page.url + "judgements/?overridden=yes")
     visit.follow(r"/judgements/\d+/")
 
 
@@ -94,6 +122,12 @@ PICTURES: dict[str, Callable[[Visit], None]] = {
     "editor": editor,
     "desk": desk,
     "judgement": judgement,
+    "pass-fail": part_of_report("judge-"),
+    "scores": part_of_report("leaderboard-", metric=2),
+    "categories": part_of_report("shares-", metric=3),
+    "comparisons": comparisons,
+    "checklists": part_of_report("criteria-", run=1),
+    "rules": part_of_report("rules-", run=2),
 }
 
 
@@ -129,9 +163,9 @@ def pictures(
     )
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
-    page.goto(site)
-    finished(page.locator("main"))
-    prepare(Visit(page, site, language))
+    visit = Visit(page, site, language)
+    finished(visit)
+    prepare(visit)
     page.wait_for_load_state("networkidle")
     taken = {}
     for theme in THEMES:
@@ -141,11 +175,12 @@ def pictures(
     return taken
 
 
-def finished(home: Locator) -> None:
-    """Wait until the sample run has finished: the home page then links to its report."""
-    while not home.page.locator('a[href$="/report/"]').count():
-        home.page.wait_for_timeout(500)
-        home.page.reload()
+def finished(visit: Visit) -> None:
+    """Wait until the sample's run has finished and people's ratings are there, which come last."""
+    visit.open("evaluations/")
+    while visit.page.locator("main table a").count() < EVALUATIONS:
+        visit.page.wait_for_timeout(500)
+        visit.page.reload()
 
 
 def few_colours(png: bytes) -> bytes:

@@ -120,6 +120,7 @@ def guide(request: HttpRequest, page: str) -> HttpResponse:
     title, html = guides.guide(page, request.GET.get("in", ""), lambda name: reverse("guide", args=[name]))
     groups = [
         (_("Guides"), guides.titles(guides.TASKS)),
+        (_("Kinds of verdicts"), guides.titles(guides.KINDS)),
         (pgettext("documentation", "Reference"), guides.titles(guides.REFERENCE)),
     ]
     context = {"title": title, "html": html, "here": page, "groups": groups}
