@@ -141,7 +141,8 @@ def hint_sentence(hint: Hint) -> str:
 
 def repair_sentences(repair: PasteRepair) -> list[str]:
     """What happened to a script or a program that was copied from a document."""
-    return [translated(PASTE_PROBLEMS[problem]) for problem in repair.problems]
+    lines = ", ".join(map(str, repair.uncertain))
+    return [translated(PASTE_PROBLEMS[problem], {"lines": lines}) for problem in repair.problems]
 
 
 def _shortened(text: str | None) -> str | None:

@@ -5,20 +5,22 @@ Doubled backslashes, lost indentation, bullets, a full-width @, and a postproces
 
 from __future__ import annotations
 
-import io
 import re
-import token
-import tokenize
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from datasets.core.texts import Text, gettext_noop
+from judging.core.lost_indentation import with_indentation
 
 PROBLEMS: dict[str, Text] = {
     "backslashes": gettext_noop(
         "The backslashes of a pattern are doubled, as after copying from a web page, so it matches nothing."
     ),
     "indentation": gettext_noop("The indentation is missing, as after copying from a web page."),
+    "uncertain": gettext_noop(
+        "Some lines could belong to more than one block (line %(lines)s): the repaired code marks them with "
+        "“# indentation?”. Check where they belong, because it changes what the code does."
+    ),
     "name": gettext_noop(
         "The script takes the parameters of postprocess, but its function is called preprocess, so it is never called."
     ),
@@ -41,25 +43,34 @@ _POSTPROCESS = re.compile(r"^(?:def\s+postprocess\b|postprocess\s*=)", re.M)
 # What may follow a doubled backslash in a regular expression. `\\b` and `\\(` could be intended, e.g. in LaTeX.
 _DOUBLED = re.compile(r"\\\\(?:[\[\].*+?|^$]|[dswDSW](?![A-Za-z]))")
 _OTHER = re.compile(r"\\\\(?:[()\[\]{}.*+?|^$]|[dswDSWbB](?![A-Za-z]))")
-_WITHOUT_MEANING = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, token.ENDMARKER}
 
 
 @dataclass(frozen=True, slots=True)
 class PasteRepair:
-    """The repaired source and the problems found, keys of PROBLEMS."""
+    """The repaired source and the problems found, keys of PROBLEMS. `uncertain`: numbers (from 1) of the lines of which
+    only a guess says to which block they belong."""
 
     source: str
     problems: tuple[str, ...]
+    uncertain: tuple[int, ...] = ()
 
 
 def repaired(source: str, kind: str = "") -> PasteRepair | None:
     """Undo the damage from copying a script through a document; None if there is no sign of it. `kind`: the function
     that the script should have, `preprocess` or `postprocess`."""
     single = _STRING.sub(_with_single_backslashes, source)
-    indented = with_indentation(single)
+    indentation = with_indentation(single)
+    indented = indentation.source
     named = _as_postprocess(indented) if kind == "postprocess" else indented
-    steps = (("backslashes", source, single), ("indentation", single, indented), ("name", indented, named))
-    return _repair(named, steps)
+    steps = (
+        ("backslashes", source, single),
+        ("indentation", single, indented),
+        ("name", indented, named),
+    )
+    repair = _repair(named, steps)
+    if repair is None or not indentation.uncertain:
+        return repair
+    return replace(repair, problems=(*repair.problems, "uncertain"), uncertain=indentation.uncertain)
 
 
 def repaired_program(source: str) -> PasteRepair | None:
@@ -67,11 +78,11 @@ def repaired_program(source: str) -> PasteRepair | None:
     header, format_line, rest = _parted(source)
     without_bullets = _BULLET.sub("", header + format_line)
     narrow = _AT_SIGN.sub("@", without_bullets)
-    blocks, problems = _with_repaired_blocks(rest)
+    blocks, problems, uncertain = _with_repaired_blocks(rest, (header + format_line).count("\n"))
     steps = (("bullets", header + format_line, without_bullets), ("at_sign", without_bullets, narrow))
     repair = _repair(narrow + blocks, steps)
     problems = (*(repair.problems if repair else ()), *problems)
-    return PasteRepair(narrow + blocks, problems) if problems else None
+    return PasteRepair(narrow + blocks, problems, uncertain) if problems else None
 
 
 def bullet_of(name: str) -> str:
@@ -101,17 +112,21 @@ def _parted(source: str) -> tuple[str, str, str]:
     return source[: line.start()], line[0], source[line.end() :]
 
 
-def _with_repaired_blocks(text: str) -> tuple[str, tuple[str, ...]]:
+def _with_repaired_blocks(text: str, lines_before: int) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
+    """The text with its code blocks repaired, the problems found, and the uncertain lines of the program."""
     problems: dict[str, None] = {}
+    uncertain: list[int] = []
 
     def repaired_block(block: re.Match[str]) -> str:
         repair = repaired(block["text"])
         if repair is None:
             return block[0]
         problems.update(dict.fromkeys(repair.problems))
+        above = lines_before + text.count("\n", 0, block.start("text"))
+        uncertain.extend(above + line for line in repair.uncertain)
         return f"<{block['label']}>\n{repair.source}\n</{block['label']}>"
 
-    return _CODE_BLOCK.sub(repaired_block, text), tuple(problems)
+    return _CODE_BLOCK.sub(repaired_block, text), tuple(problems), tuple(uncertain)
 
 
 def repaired_pattern(pattern: str) -> str | None:
@@ -138,34 +153,3 @@ def _is_doubled(text: str, width: int) -> bool:
 
 def _half(run: re.Match[str]) -> str:
     return run[0][: len(run[0]) // 2]
-
-
-def with_indentation(source: str) -> str:
-    """Indent the bodies of functions if no line is indented; unchanged if that would require guessing."""
-    lines = source.split("\n")
-    if any(line[:1] in (" ", "\t") and line.strip() for line in lines):
-        return source
-    try:
-        statements = list(_statements(source))
-    except (tokenize.TokenError, SyntaxError):
-        return source
-    inside = False
-    for first, last, word, opens in statements:
-        if opens and word != "def":
-            return source  # the end of an `if` or a loop cannot be known
-        if word in ("def", "class", "import", "from", "@"):
-            inside = word == "def" and opens
-        elif inside:
-            lines[first - 1 : last] = ["    " + line if line else line for line in lines[first - 1 : last]]
-    return "\n".join(lines)
-
-
-def _statements(source: str) -> Iterator[tuple[int, int, str, bool]]:
-    """For each statement: first and last line, first word, and whether it ends with a colon."""
-    tokens: list[tokenize.TokenInfo] = []
-    for info in tokenize.generate_tokens(io.StringIO(source).readline):
-        if info.type == tokenize.NEWLINE:
-            yield tokens[0].start[0], tokens[-1].end[0], tokens[0].string, tokens[-1].string == ":"
-            tokens = []
-        elif info.type not in _WITHOUT_MEANING:
-            tokens.append(info)

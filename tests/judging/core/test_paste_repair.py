@@ -79,7 +79,6 @@ def test_doubled_backslashes_are_halved(written: str, wanted: str) -> None:
         "def f(x):\n    return x\n",
         "x = 1\n# it's \\\\[ here\n",
         "if x:\nreturn 1\n",
-        "def f(x):\nif x:\nreturn 1\nreturn 2\n",
         "",
         "def (",
         "'''",
@@ -104,6 +103,27 @@ def test_a_pattern_alone_is_repaired_where_all_its_backslashes_are_doubled(
     pattern: str, wanted: str | None
 ) -> None:
     assert repaired_pattern(pattern) == wanted
+
+
+AVERAGE = r"""def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
+scores = []
+for jr in judge_resps:
+try:
+content = jr['content']
+scores.append(int(re.findall(r"\\d+", content)[-1]))
+except:
+continue
+if scores:
+return round(sum(scores) / len(scores), 2)
+return None
+"""
+
+
+def test_a_line_that_could_end_a_loop_is_marked_as_uncertain() -> None:
+    repair = repaired(AVERAGE)
+    assert repair is not None
+    assert (repair.problems, repair.uncertain) == (("backslashes", "indentation", "uncertain"), (9,))
+    assert "    if scores:  # indentation?\n" in repair.source
 
 
 MISPRINT = """def preprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
@@ -165,6 +185,15 @@ def test_a_pasted_program_is_repaired() -> None:
     assert read_program(PROGRAM).problems == ()
 
 
+def test_uncertain_lines_are_counted_in_the_program() -> None:
+    program = PASTED_PROGRAM.replace(
+        "return 5", "if model_answer is None:\nmodel_answer = ''\nprint(1)\nreturn 5"
+    )
+    repair = repaired_program(program)
+    assert repair is not None
+    assert [program.splitlines()[line - 1] for line in repair.uncertain] == ["print(1)"]
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -179,7 +208,7 @@ def test_a_program_without_traces_of_copying_stays_as_it_is(program: str) -> Non
 
 
 def test_every_problem_has_a_sentence() -> None:
-    repair, program = repaired(PASTED + MISPRINT, "postprocess"), repaired_program(PASTED_PROGRAM)
+    repair, program = repaired(AVERAGE + MISPRINT, "postprocess"), repaired_program(PASTED_PROGRAM)
     assert repair is not None
     assert program is not None
     assert {*repair.problems, *program.problems} <= PROBLEMS.keys()
