@@ -29,7 +29,7 @@ from judging.endpoints import connection_test, selectors, services
 from judging.endpoints.access import get_endpoint
 from judging.endpoints.forms import EndpointForm
 from judging.endpoints.models import Endpoint
-from judging.endpoints.presets import PRESETS
+from judging.endpoints.presets import CHECKED, PRESETS
 
 TESTED = "tested_endpoint"  # in the session: the newest successful test of unsaved values
 
@@ -111,6 +111,7 @@ def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> 
         "final_address": final_address(url, *_protocol_and_model(form)),
         "models": models,
         "presets": PRESETS,
+        "checked": CHECKED,
     }
     return render(request, "endpoints/edit.html", context, status=422 if form.errors else 200)
 

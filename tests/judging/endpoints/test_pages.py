@@ -419,6 +419,15 @@ def test_the_address_of_the_calls_follows_the_protocol(adam: User, client_of: Cl
     assert "https://api.example/v1/messages" in page.text
 
 
+def test_the_form_says_what_of_a_preset_was_not_checked(adam: User, client_of: ClientOf) -> None:
+    page = client_of(adam).get(ENDPOINTS + "new/").text
+    for preset in PRESETS:
+        row = page.partition(f'<th scope="row">{preset.label}')[2].partition("</tr>")[0]
+        assert preset.protocol_name in row
+        assert (preset.source or "not checked") in row
+    assert "2026-11-27" in page
+
+
 def test_models_are_loaded_before_one_is_named(
     adam: User, server: ScriptedJudge, client_of: ClientOf
 ) -> None:
