@@ -20,8 +20,11 @@ class DatasetsConfig(AppConfig):
         from datasets.importing import worker
         from datasets.versions import file_import, repair, row_edits, run_answers, search
         from datasets.versions.parts import files_needed
+        from evalsite import api
         from evalsite.storage import completeness
 
+        api.modules.append("datasets.api")
+        api.takes_files.add("api:datasets_upload")
         worker.file_makers |= {"repair": repair.write_file, run_answers.ORIGIN: run_answers.write_file}
         worker.file_makers[file_import.ORIGIN] = file_import.write_file
         worker.file_makers[row_edits.ORIGIN] = row_edits.write_file

@@ -15,7 +15,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
-from evalsite.accounts.models import Membership, Project, Role, User
+from evalsite.accounts.models import ApiToken, Membership, Project, Role, User
 
 Loaded = TypeVar("Loaded", bound=Model)
 VIEW_AS = "view_as"  # session key: the role as which a local user views the site
@@ -60,6 +60,17 @@ def open_projects_of(user: User | AnonymousUser) -> QuerySet[Project]:
     return projects_of(user).filter(archived_at=None)
 
 
+def visible_projects(request: HttpRequest) -> QuerySet[Project]:
+    """The projects that a request may see: the user's, or the one of its token."""
+    projects, token = projects_of(request.user), token_of(request)
+    return projects if token is None or token.project_id is None else projects.filter(pk=token.project_id)
+
+
+def token_of(request: HttpRequest) -> ApiToken | None:
+    """The access token that authenticated the request, if any."""
+    return getattr(request, "token", None)
+
+
 def signed_in(request: HttpRequest) -> User:
     """The signed-in user; only for views behind `login_required`."""
     if not isinstance(request.user, User):
@@ -73,7 +84,10 @@ def may_view_as(request: HttpRequest) -> bool:
 
 
 def manages_site(request: HttpRequest) -> bool:
-    """Whether the user is a site administrator and is not viewing the site as another role."""
+    """Whether the user is a site administrator, not viewing the site as another role, without a project's token."""
+    token = token_of(request)
+    if token is not None and token.project_id is not None:
+        return False
     return bool(getattr(request.user, "is_superuser", False)) and request.session.get(VIEW_AS) not in _OF_ROLE
 
 
@@ -117,7 +131,7 @@ def get_project(request: HttpRequest, slug: str, may: May) -> Project:
 
     Raises Http404 for users who are not members, PermissionDenied for members without the permission.
     """
-    project = get_object_or_404(projects_of(request.user), slug=slug)
+    project = get_object_or_404(visible_projects(request), slug=slug)
     loaded(request, project)
     request.project = project  # type: ignore[attr-defined]  # the page's frame shows where one is (context.py)
     if may not in permissions(request, project):

@@ -73,6 +73,7 @@ class Config:
     row_max_kb: int
     row_values_max: int
     rows_max: int
+    api_requests_per_minute: int
     sandbox_seconds: float
     judge_concurrency: int
     sandbox_memory_mb: int
@@ -153,6 +154,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         row_values_max=_whole(values, "ROW_VALUES_MAX", 1_000_000, lowest=1_000),
         rows_max=_whole(values, "ROWS_MAX", 5_000_000, lowest=1),
         judge_concurrency=_whole(values, "JUDGE_CONCURRENCY", 64, lowest=1, highest=4096),
+        api_requests_per_minute=_whole(values, "API_REQUESTS_PER_MINUTE", 600, lowest=1),
         sandbox_seconds=float(_whole(values, "SANDBOX_SECONDS", 5, lowest=1, highest=600)),
         sandbox_memory_mb=_whole(values, "SANDBOX_MEMORY_MB", 512, lowest=64),
         sandbox_output_kb=_whole(values, "SANDBOX_OUTPUT_KB", 256, lowest=1, highest=16384),

@@ -52,6 +52,21 @@ class AuditEntry(models.Model):
         ]
 
 
+class StoredReply(models.Model):
+    """The API's reply to a request with an `Idempotency-Key`, kept for a day (see api/replies.py)."""
+
+    token = models.ForeignKey("accounts.ApiToken", on_delete=models.CASCADE, related_name="+")
+    address = models.CharField(max_length=300, help_text="path and query")
+    key = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the request's body")
+    status = models.PositiveSmallIntegerField(null=True, help_text="null: still being answered")
+    body = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["token", "address", "key"], name="reply_once")]
+
+
 class SentMessage(models.Model):
     """A message sent to Celery's broker that no worker has received yet (see tasks/celery.py)."""
 

@@ -51,6 +51,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "evalsite.web.headers.NoStoreMiddleware",
     "django.middleware.gzip.GZipMiddleware",
+    "evalsite.api.middleware.JsonErrorsMiddleware",  # all that it answers gets the headers of those before it
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "evalsite.accounts.middleware.LocalOnlyMiddleware",
@@ -68,6 +69,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.web.refusals.UnavailableMiddleware",
     "evalsite.web.numbers.NumbersMiddleware",
+    "evalsite.api.middleware.ApiRequestsMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it replaces the responses of rejected logins
 ]
 

@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
+    path("api/v1/", include("evalsite.api.site")),
     path("shared/<str:secret>/", sharing.shared, name="shared_report"),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/delete/", include("judging.deletion.urls")),

@@ -65,7 +65,7 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from datasets.versions.file_import import take_verdicts, verdict_pages
-        from evalsite import demo
+        from evalsite import api, demo
         from evalsite.storage import completeness
         from judging import checks  # noqa: F401 - registers itself
         from judging.endpoints.selectors import any_encrypted, metrics_using
@@ -83,6 +83,12 @@ class JudgingConfig(AppConfig):
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
 
+        api.modules += [
+            "judging.metrics.api",
+            "judging.runs.api",
+            "judging.review.api",
+            "judging.reports.api",
+        ]
         register(CRITERION, *FILTERS, DISAGREEMENT, DISPUTED)
         take_verdicts.append(run_of_import)
         verdict_pages.append(page_of_verdicts)

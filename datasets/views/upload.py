@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from io import BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import TooManyFilesSent, ValidationError
-from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,10 +19,10 @@ from django.views.decorators.csrf import csrf_protect
 from datasets import services, uploads
 from datasets.access import LOOK
 from datasets.core.imports.batches import are_joined
-from datasets.core.imports.model import SourceFile
 from datasets.forms import UploadForm
 from datasets.models import Dataset, FileImport, Version
 from datasets.versions import file_import, parts
+from datasets.versions.uploaded_files import source_files_of
 from datasets.views import file_import as file_import_page
 from datasets.views import format_guide, upload_refused, uploaded
 from evalsite import access
@@ -98,7 +95,7 @@ def _of_another_tool(
     """A draft if the files are one tool's, a table or, with `tables`, parts of one; else None."""
     if common["chosen_format"]:
         return None
-    files = [SourceFile(uploads.shown_name(file.name or ""), file.size or 0, _again(file)) for file in sent]
+    files = source_files_of(sent)
     source = file_import.recognised(files)
     if source is None or (source.name == file_import.TABLE and not tables and not are_joined(files)):
         return None
@@ -106,20 +103,6 @@ def _of_another_tool(
     return file_import.draft_of_files(
         project=common["project"], name=name, named_files=named_files, source=source, user=common["user"]
     )
-
-
-def _again(file: UploadedFile[bytes]) -> Callable[[], BinaryIO]:
-    """A function that opens the uploaded file from the start, whether Django holds it on disk or in memory."""
-
-    def opened() -> BinaryIO:
-        if isinstance(file, TemporaryUploadedFile):
-            return Path(file.temporary_file_path()).open("rb")
-        file.seek(0)
-        content = BytesIO(file.read())
-        file.seek(0)
-        return content
-
-    return opened
 
 
 def _store_each(

@@ -33,6 +33,7 @@ DETAILS = {
     "after": pgettext_lazy("log", "after"),
     "roles": pgettext_lazy("log", "Roles"),
     "until": pgettext_lazy("log", "expires"),
+    "scope": pgettext_lazy("log", "access"),
     "of": pgettext_lazy("log", "member of"),
     "version": pgettext_lazy("log", "version"),
     "file": pgettext_lazy("log", "file"),

@@ -12,7 +12,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evalsite.accounts.models import Role, User
+from evalsite.access import open_projects_of
+from evalsite.accounts.models import ApiToken, Project, Role, User
 
 ROLE_HELP = _(
     "Analysts upload data, create metrics and start runs. Raters score. Reviewers inspect and override "
@@ -140,6 +141,15 @@ class TokenForm(forms.Form):
         choices=[(30, _("30 days")), (90, _("90 days")), (365, _("1 year")), (0, _("No expiration"))],
         initial=90,
     )
+    scope = forms.ChoiceField(label=_("Access"), choices=ApiToken.Scope.choices, required=False)
+    project = forms.ModelChoiceField(
+        Project.objects.none(), label=_("Project"), required=False, empty_label=_("All projects")
+    )
+
+    def __init__(self, *args: Any, user: User, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["project"].queryset = open_projects_of(user)  # type: ignore[attr-defined]
+        self.fields["project"].label_from_instance = lambda project: project.name  # type: ignore[attr-defined]
 
 
 class NameAndDigitsValidator:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import login
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
@@ -20,9 +21,11 @@ from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from evalsite import audit
-from evalsite.accounts.models import User
+from evalsite.accounts.models import ApiToken, User
 from evalsite.accounts.services import BACKEND, local_administrator
 from evalsite.accounts.tokens import token_find
+from evalsite.api import is_api
+from evalsite.api.errors import error_response
 from evalsite.storage.errors import StorageProblem, storage_problem
 from evalsite.web.refusals import READING
 
@@ -35,18 +38,24 @@ FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "si
 class TokenMiddleware(MiddlewareMixin):
     """`Authorization: Bearer …` authenticates a program for one request as the token's user.
 
-    No session is involved, so pages of other sites cannot use it and no CSRF token is needed.
+    No session is involved, so pages of other sites cannot use it and no CSRF token is needed. Below /api/ cookies never
+    count. Tokens limited to reading or to a project work only there.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if is_api(request):
+            _forget_session(request)
         scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
         token = token_find(secret.strip())
         if token is None or token.user.must_change_password:
-            return _refused()
-        request.COOKIES.pop(settings.SESSION_COOKIE_NAME, None)
-        request.session = SessionStore()
+            return _refused(
+                request, _("The token is invalid, revoked or expired. Create a new one on your account page.")
+            )
+        if not is_api(request) and (token.scope != ApiToken.Scope.WRITE or token.project_id):
+            return _refused(request, _("This token works only below /api/."))
+        _forget_session(request)
         request.user = token.user
         request.token = token  # type: ignore[attr-defined]
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]  # as Django's test client does
@@ -60,8 +69,15 @@ class TokenMiddleware(MiddlewareMixin):
             raise PermissionDenied
 
 
-def _refused() -> HttpResponse:
-    text = _("The token is invalid, revoked or expired. Create a new one on your account page.")
+def _forget_session(request: HttpRequest) -> None:
+    request.COOKIES.pop(settings.SESSION_COOKIE_NAME, None)
+    request.session = SessionStore()
+    request.user = AnonymousUser()
+
+
+def _refused(request: HttpRequest, text: str) -> HttpResponse:
+    if is_api(request):
+        return error_response(401, message=text)
     answer = HttpResponse(f"{text}\n", status=401, content_type="text/plain; charset=utf-8")
     answer["WWW-Authenticate"] = 'Bearer error="invalid_token"'
     return answer
@@ -102,6 +118,8 @@ class LocalVisitorMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> None:
+        if is_api(request):  # asks for a token also in local mode
+            return
         if settings.LOCAL_MODE and not request.user.is_authenticated and self._is_local(request):
             administrator = local_administrator()
             if administrator is not None:
@@ -139,7 +157,7 @@ class UserLanguageMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> None:
         user = request.user
-        if isinstance(user, User) and user.language:
+        if isinstance(user, User) and user.language and not is_api(request):
             translation.activate(user.language)
             request.LANGUAGE_CODE = translation.get_language()
 

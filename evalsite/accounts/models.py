@@ -74,12 +74,23 @@ class Invitation(models.Model):
 
 
 class ApiToken(models.Model):
-    """Lets a program sign in as its user. Only the token's hash and first characters are stored."""
+    """Lets a program sign in as its user. Only the token's hash and first characters are stored.
+
+    It never has more than its user's permissions: `scope` and `project` (null: all of the user's) can only take away.
+    """
+
+    class Scope(models.TextChoices):
+        WRITE = "write", _("Read and change")
+        READ = "read", _("Read only")
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     token_hash = models.CharField(max_length=64, unique=True)
     prefix = models.CharField(max_length=12)
+    scope = models.CharField(max_length=5, choices=Scope.choices, default=Scope.WRITE)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
+    calls_left = models.FloatField(default=0, help_text="of the burst, at `calls_at` (rate_limit.py)")
+    calls_at = models.FloatField(default=0, help_text="seconds since 1970")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)

@@ -181,15 +181,20 @@ def password(request: HttpRequest) -> HttpResponse:
 def make_token(request: HttpRequest) -> HttpResponse:
     """Create a token. It is shown only in this response, so there is no redirect."""
     user = access.signed_in(request)
-    form = TokenForm(request.POST, prefix="token")
+    form = TokenForm(request.POST, prefix="token", user=user)
     if form.is_valid() and tokens_of(user).count() >= MOST:
         form.add_error(
             None, _("You already have %(most)s tokens. Revoke one you no longer use.") % {"most": MOST}
         )
     if not form.is_valid():
         return _account_page(request, token_form=form)
+    sent = form.cleaned_data
     token, secret = token_create(
-        user=user, name=form.cleaned_data["name"], days=form.cleaned_data["days"] or None
+        user=user,
+        name=sent["name"],
+        days=sent["days"] or None,
+        scope=sent["scope"] or ApiToken.Scope.WRITE,
+        project=sent["project"],
     )
     return _account_page(request, new_token=token, secret=secret)
 
@@ -209,7 +214,7 @@ def _account_page(request: HttpRequest, **more: Any) -> HttpResponse:
     wrong = any(more[key].errors for key in ("form", "token_form") if key in more)
     context = {
         "form": AccountForm(initial={"name": user.get_full_name(), "language": user.language}),
-        "token_form": TokenForm(prefix="token"),
+        "token_form": TokenForm(prefix="token", user=user),
         "tokens": tokens_of(user),
         **more,
     }

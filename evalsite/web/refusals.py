@@ -21,6 +21,8 @@ from django.views import defaults
 from django_htmx.http import trigger_client_event
 
 from evalsite import access
+from evalsite.api import is_api
+from evalsite.api.errors import error_response
 from evalsite.storage.errors import StorageProblem, storage_problem
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,8 @@ def refusal(
     text of a link to `address`, where the user can continue.
     """
     sentence = _("%(title)s. %(text)s") % {"title": title, "text": text}
+    if is_api(request):
+        return error_response(status, message=sentence, retry_after=retry_after)
     answer: HttpResponse
     if request.headers.get("Accept") == "application/json":
         answer = JsonResponse({"errors": [sentence]}, status=status)

@@ -25,8 +25,9 @@ from datasets.models import (
     StoredFinding,
     Version,
 )
-from evalsite.accounts.models import Draft, Invitation, Membership, Project, User
+from evalsite.accounts.models import ApiToken, Draft, Invitation, Membership, Project, User
 from evalsite.derived import of_subjects
+from evalsite.models import StoredReply
 from judging.deletion.kinds import (
     Scope,
     file_imports,
@@ -113,6 +114,8 @@ OF_VERSION: tuple[tuple[type[Model], str], ...] = (
 """What belongs to a version besides its rows with their answers, and its differences to others."""
 
 OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
+    (StoredReply, "token__project"),
+    (ApiToken, "project"),
     (Draft, "project"),
     (Invitation, "project"),
     (Membership, "project"),

@@ -157,6 +157,15 @@ def _with_addresses(definition: MetricDefinition) -> MetricDefinition:
     return msgspec.structs.replace(definition, judges=judges)
 
 
+def no_endpoint_sentence(unplaced: Unplaced) -> str:
+    """What to do about a judge model without an endpoint."""
+    sentence = _(
+        "%(metric)s: this project has no endpoint with address %(url)s and model "
+        "%(model)s. Ask an administrator to add it, then import the file again."
+    )
+    return sentence % {"metric": unplaced.metric, "url": unplaced.judge.url, "model": unplaced.judge.model}
+
+
 def metrics_file_sentences(error: MetricsFileError) -> list[str]:
     """One message per problem, with its line."""
     return [

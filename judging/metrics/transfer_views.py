@@ -23,7 +23,7 @@ from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError
 from judging.metrics import selectors, transfer
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.models import MetricVersion
-from judging.metrics.transfer import metrics_file_sentences
+from judging.metrics.transfer import metrics_file_sentences, no_endpoint_sentence
 
 
 class ImportForm(forms.Form):
@@ -78,21 +78,13 @@ def _import(request: HttpRequest, project: Project, text: str) -> list[str]:
         return metrics_file_sentences(error)
     placed, unplaced = transfer.with_endpoints(project, file.metrics)
     if unplaced:
-        return [_no_endpoint(entry) for entry in unplaced]
+        return [no_endpoint_sentence(entry) for entry in unplaced]
     try:
         imported = transfer.metrics_import(project=project, metrics=placed, user=signed_in(request))
     except ValidationError as error:
         return list(error.messages)
     messages.success(request, _imported_sentence(imported, candidates=bool(file.candidates)))
     return []
-
-
-def _no_endpoint(unplaced: transfer.Unplaced) -> str:
-    sentence = _(
-        "%(metric)s: this project has no endpoint with address %(url)s and model "
-        "%(model)s. Ask an administrator to add it, then import the file again."
-    )
-    return sentence % {"metric": unplaced.metric, "url": unplaced.judge.url, "model": unplaced.judge.model}
 
 
 def _imported_sentence(imported: list[transfer.ImportedMetric], *, candidates: bool) -> str:

@@ -137,7 +137,7 @@ def run_create(
     Raises ValidationError with a message if the run is not possible.
     """
     version_lock(version)
-    _refuse_impossible(version, candidates, metrics, candidate_models)
+    refuse_impossible(version, candidates, metrics, candidate_models)
     definitions = [metric.definition for metric in metrics]
     refuse_broken_scripts(definitions)
     leave_out = options is not None and options.leave_out_unreadable
@@ -197,12 +197,13 @@ def _freeze_metrics(run: Run, metrics: Sequence[ChosenMetric]) -> None:
     )
 
 
-def _refuse_impossible(
+def refuse_impossible(
     version: Version,
     candidates: Sequence[Candidate],
     metrics: Sequence[ChosenMetric],
     candidate_models: Sequence[CandidateModel],
 ) -> None:
+    """Raise ValidationError if no run can judge this."""
     if not version.usable:
         raise ValidationError(
             _(

@@ -104,6 +104,13 @@ def load(run: Run, filters: Filters = ANYTHING, *, texts: bool = False) -> Itera
         yield from loader.batch(list(ids[start : start + BATCH]))
 
 
+def load_some(run: Run, ids: Sequence[int], *, texts: bool = False) -> Iterator[LoadedJudgement]:
+    """Yield these judgements of `run`, in this order. For `texts` see `load`."""
+    loader = _JudgementLoader(run, texts=texts)
+    for start in range(0, len(ids), BATCH):
+        yield from loader.batch(ids[start : start + BATCH])
+
+
 class _JudgementLoader:
     """Loads judgements of one run in batches."""
 

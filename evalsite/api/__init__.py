@@ -1,0 +1,20 @@
+"""The HTTP API: tokens, errors, lists and repeated requests. Knows no service.
+
+Its addresses stand in `api.py` of each package, beside the views that they mirror, and are registered in
+`AppConfig.ready` by module path, so that only processes that answer requests import them.
+"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+PREFIX = "/api/"
+modules: list[str] = []
+"""Modules with a `router` (ninja.Router), in the order of the description."""
+takes_files: set[str] = set()
+"""Names of addresses that accept files. Their views check permission and size before they read the body."""
+
+
+def is_api(request: HttpRequest) -> bool:
+    """Whether a request is for the API, whose answers are JSON."""
+    return request.path_info.startswith(PREFIX)

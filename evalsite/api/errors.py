@@ -1,0 +1,74 @@
+"""Error responses of the API: `{"error": {"code", "message", "fields"?}}`.
+
+`code` is stable and English, `message` is in the language of Accept-Language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import JsonResponse
+from django.utils.translation import gettext_lazy as _
+
+Fields = Mapping[str, Any]
+
+SENTENCES: dict[int, tuple[str, Any]] = {
+    400: ("bad_request", _("The request is invalid.")),
+    401: ("unauthorized", _("Send a valid access token: “Authorization: Bearer …”.")),
+    403: ("forbidden", _("The token has no permission for this.")),
+    404: ("not_found", _("There is nothing at this address that the token may see.")),
+    405: ("method_not_allowed", _("This address does not take this method.")),
+    408: ("timeout", _("The request did not arrive in time. Send it again.")),
+    409: ("conflict", _("The request contradicts the current state.")),
+    411: ("length_required", _("Send a Content-Length header.")),
+    413: ("too_large", _("The request is too large.")),
+    415: ("unsupported_media_type", _("Send the body as application/json.")),
+    422: ("invalid", _("Some values are invalid.")),
+    429: ("too_many_requests", _("Too many requests. Try again later.")),
+    500: ("server_error", _("The server failed. Try again.")),
+    503: ("unavailable", _("The service is not available right now. Try again later.")),
+}
+"""Status → the code and sentence where nothing more is known."""
+DISK_FULL = 507  # answered as 503: clients retry that
+
+
+class ApiError(Exception):
+    """An error response. `fields`: {name of a field: sentence, or places in a text}; `retry_after`: seconds."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str = "",
+        message: str = "",
+        *,
+        fields: Fields | None = None,
+        retry_after: int = 0,
+    ) -> None:
+        super().__init__(status, code, message)
+        self.status, self.code, self.message = status, code, message
+        self.fields, self.retry_after = fields, retry_after
+
+    def response(self) -> JsonResponse:
+        """The error as a response."""
+        return error_response(
+            self.status, self.code, self.message, fields=self.fields, retry_after=self.retry_after
+        )
+
+
+def error_response(
+    status: int, code: str = "", message: str = "", *, fields: Fields | None = None, retry_after: int = 0
+) -> JsonResponse:
+    """An error in JSON; code and message are those of the status unless given."""
+    if status == DISK_FULL:
+        status, code = 503, code or "disk_full"
+    usual_code, usual_message = SENTENCES.get(status, SENTENCES[500 if status >= 500 else 400])
+    error: dict[str, Any] = {"code": code or usual_code, "message": message or str(usual_message)}
+    if fields:
+        error["fields"] = dict(fields)
+    answer = JsonResponse({"error": error}, status=status, json_dumps_params={"ensure_ascii": False})
+    if retry_after:
+        answer["Retry-After"] = str(retry_after)
+    if status == 401:
+        answer["WWW-Authenticate"] = "Bearer"
+    return answer

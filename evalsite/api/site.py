@@ -1,0 +1,119 @@
+"""The API: its addresses, their description, and the page that explains them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, URLResolver, path
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError
+from ninja.errors import ValidationError as SchemaError
+from ninja.security import HttpBearer
+
+from evalsite import __version__, access
+from evalsite.accounts.models import ApiToken
+from evalsite.api import modules
+from evalsite.api.errors import ApiError, error_response
+
+DESCRIPTION = (
+    "Send `Authorization: Bearer TOKEN` with each request. Lists take `limit` and `cursor`; every POST takes an "
+    '`Idempotency-Key`. Errors are `{"error": {"code", "message", "fields"}}`.'
+)
+
+
+class Token(HttpBearer):
+    """An access token. It was read by accounts.middleware.TokenMiddleware, which sets the user."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
+        return access.token_of(request)
+
+
+def build() -> NinjaAPI:
+    """The API with the addresses of all apps."""
+    api = NinjaAPI(
+        title="evalsite",
+        version="1",
+        description=DESCRIPTION,
+        openapi_url=None,
+        docs_url=None,
+        auth=Token(),
+        urls_namespace="api",
+    )
+    for name in modules:
+        module = import_module(name)
+        api.add_router("", module.router, tags=[name.split(".")[-2]])
+    _answer_errors(api)
+    return api
+
+
+def _answer_errors(api: NinjaAPI) -> None:
+    api.add_exception_handler(ApiError, lambda request, error: error.response())
+    api.add_exception_handler(Http404, lambda request, error: error_response(404))
+    api.add_exception_handler(PermissionDenied, lambda request, error: error_response(403))
+    api.add_exception_handler(AuthenticationError, lambda request, error: error_response(401))
+    api.add_exception_handler(HttpError, lambda request, error: error_response(error.status_code))
+    api.add_exception_handler(SchemaError, lambda request, error: _invalid(error))
+    api.add_exception_handler(ValidationError, lambda request, error: refused(error))
+
+
+def refused(error: ValidationError) -> HttpResponse:
+    """A service's refusal: its sentences, by field if it has fields."""
+    fields = (
+        {name: " ".join(texts) for name, texts in error.message_dict.items()}
+        if hasattr(error, "error_dict")
+        else {}
+    )
+    return error_response(422, "invalid", " ".join(error.messages), fields=fields)
+
+
+def _invalid(error: SchemaError) -> HttpResponse:
+    fields = {_place(detail["loc"]): detail["msg"] for detail in error.errors}
+    return error_response(422, "invalid", fields=fields)
+
+
+def _place(location: tuple[Any, ...]) -> str:
+    """A field's path in the body or query: `body → data → rows` is `rows`."""
+    names = [str(name) for name in location]
+    inner = names[2:] if names[:1] == ["body"] and len(names) > 2 else names[1:]
+    return ".".join(inner) or names[0]
+
+
+API = build()
+
+
+def schema() -> dict[str, Any]:
+    """The description (OpenAPI 3.1), as `openapi.json` holds it."""
+    return dict(API.get_openapi_schema(path_prefix="/api/v1/"))
+
+
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The description of the API; needs no token."""
+    return HttpResponse(description_text(), content_type="application/json")
+
+
+def description_text() -> str:
+    """The description as text, the same every time."""
+    import json
+
+    return json.dumps(schema(), ensure_ascii=False, indent=1, default=str) + "\n"
+
+
+def docs(request: HttpRequest) -> HttpResponse:
+    """The description as a page; needs no token."""
+    operations = [
+        {"path": path, "method": method.upper(), **operation}
+        for path, methods in schema()["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return render(request, "api/docs.html", {"operations": operations, "version": __version__})
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("openapi.json", openapi, name="api_description"),
+    path("docs", docs, name="api_docs"),
+    path("", API.urls),  # type: ignore[arg-type]
+]

@@ -1,0 +1,43 @@
+"""A client of the API with an access token, in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.test import Client
+
+from evalsite.accounts.models import Project, User
+from evalsite.accounts.tokens import token_create
+
+WRITE, READ = "write", "read"
+
+
+class Api:
+    """Requests below /api/v1/, with a token of `user`; without a user, without a token."""
+
+    def __init__(self, user: User | None, *, scope: str = WRITE, project: Project | None = None) -> None:
+        self.client = Client(raise_request_exception=False)
+        self.headers: dict[str, str] = {}
+        if user is not None:
+            _token, secret = token_create(user=user, name="nightly", days=None, scope=scope, project=project)
+            self.headers = {"Authorization": f"Bearer {secret}"}
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.client.get(f"/api/v1/{path}", query or None, headers=self.headers)
+
+    def post(self, path: str, body: Any = None, *, key: str = "") -> Any:
+        headers = self.headers | ({"Idempotency-Key": key} if key else {})
+        return self.client.post(
+            f"/api/v1/{path}", {} if body is None else body, "application/json", headers=headers
+        )
+
+    def upload(self, path: str, *, key: str = "", **fields: Any) -> Any:
+        headers = self.headers | ({"Idempotency-Key": key} if key else {})
+        return self.client.post(f"/api/v1/{path}", fields, headers=headers)
+
+
+def code_of(response: Any) -> tuple[int, str]:
+    """The status and code of an error response, which has a sentence too."""
+    error = response.json()["error"]
+    assert error["message"]
+    return response.status_code, error["code"]

@@ -1,0 +1,109 @@
+"""Every answer below /api/ is JSON, whoever refuses the request."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from evalsite.accounts.models import Project, User
+from tests.api import READ, Api, code_of
+from tests.conftest import ClientOf
+
+DATASETS = "projects/physics/datasets"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("get", "projects/physics/nothing", (404, "not_found")),
+        ("get", f"{DATASETS}/99999", (404, "not_found")),
+        ("get", f"{DATASETS}/99999999999999999999", (422, "invalid")),
+        ("get", f"{DATASETS}?limit=0", (422, "invalid")),
+        ("get", f"{DATASETS}?cursor=x", (422, "invalid")),
+        ("put", DATASETS, (405, "method_not_allowed")),
+        ("post", "projects/physics/runs", (422, "invalid")),
+    ],
+)
+def test_what_is_asked_wrongly_with_a_token(
+    alice: User, project: Project, method: str, path: str, expected: tuple[int, str]
+) -> None:
+    api = Api(alice)
+    body = {} if method == "get" else {"data": "{}", "content_type": "application/json"}
+    response = getattr(api.client, method)(f"/api/v1/{path}", headers=api.headers, **body)
+    assert code_of(response) == expected
+
+
+def test_a_method_that_is_not_taken_names_those_that_are(alice: User, project: Project) -> None:
+    api = Api(alice)
+    response = api.client.delete(f"/api/v1/{DATASETS}", headers=api.headers)
+    assert set(response.headers["Allow"].split(", ")) >= {"GET", "POST"}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("projects", (401, "unauthorized")),
+        (DATASETS, (401, "unauthorized")),
+        ("nothing", (404, "not_found")),
+    ],
+)
+def test_without_a_token(project: Project, path: str, expected: tuple[int, str]) -> None:
+    assert code_of(Api(None).get(path)) == expected
+
+
+def test_a_cookie_is_no_token(client_of: ClientOf, alice: User, project: Project) -> None:
+    assert code_of(client_of(alice).get("/api/v1/projects")) == (401, "unauthorized")
+
+
+def test_in_local_mode_a_token_is_needed_too(settings: LazySettings, project: Project, olga: User) -> None:
+    settings.LOCAL_MODE = True
+    assert code_of(Client().get("/api/v1/projects")) == (401, "unauthorized")
+
+
+def test_a_wrong_host(settings: LazySettings, project: Project) -> None:
+    settings.ALLOWED_HOSTS = ["evalsite.example"]
+    settings.LOCAL_MODE = False
+    response = Client().get("/api/v1/projects", headers={"Host": "other.example"})
+    assert code_of(response) == (400, "bad_request")
+
+
+def test_a_body_of_another_type(alice: User, project: Project) -> None:
+    api = Api(alice)
+    address = "/api/v1/projects/physics/runs"
+    response = api.client.post(address, "x", content_type="text/csv", headers=api.headers)
+    assert code_of(response) == (415, "unsupported_media_type")
+
+
+def test_a_body_that_is_not_json(alice: User, project: Project) -> None:
+    api = Api(alice)
+    response = api.client.post("/api/v1/projects/physics/runs", "{", "application/json", headers=api.headers)
+    assert code_of(response) == (400, "bad_request")
+
+
+def test_a_body_that_is_too_large(alice: User, project: Project, settings: LazySettings) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 10
+    assert code_of(Api(alice).post("projects/physics/runs", {"name": "long enough"})) == (413, "too_large")
+
+
+def test_a_token_that_may_only_read(alice: User, project: Project) -> None:
+    api = Api(alice, scope=READ)
+    assert api.get(DATASETS).status_code == 200
+    assert code_of(api.post("projects/physics/runs")) == (403, "read_only")
+
+
+def test_a_limited_token_opens_no_page(alice: User, project: Project) -> None:
+    for api in (Api(alice, scope=READ), Api(alice, project=project)):
+        assert api.client.get("/p/physics/datasets/", headers=api.headers).status_code == 401
+
+
+def test_a_token_of_a_project_opens_no_other(olga: User, project: Project, charlie: User) -> None:
+    api = Api(olga, project=project)
+    assert [item["slug"] for item in api.get("projects").json()["items"]] == ["physics"]
+    other = Project.objects.exclude(pk=project.pk).get()
+    assert code_of(api.get(f"projects/{other.slug}/datasets")) == (404, "not_found")
+
+
+def test_messages_are_in_the_language_of_the_request(project: Project) -> None:
+    response = Client().get("/api/v1/projects", headers={"Accept-Language": "zh-CN"})
+    assert "令牌" in response.json()["error"]["message"]

@@ -1,0 +1,114 @@
+"""Access to every address of the API. An address missing from the table fails the test, and so does another answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.db import transaction
+
+from datasets.models import Version
+from evalsite.accounts.models import Project, User
+from evalsite.api.site import schema
+from judging.metrics.models import Metric, MetricVersion
+from tests.api import READ, Api
+from tests.conftest import person
+from tests.datasets.conftest import Upload, answers, jsonl, question, upload
+from tests.judging.judged import a_judged_run
+from tests.make import a_metric
+
+__all__ = ["upload"]  # a fixture
+MEMBERS, LOOK, WORK = "alice rita bob adam", "alice bob adam", "alice adam"
+EVERYBODY = ("alice", "rita", "bob", "adam", "olga", "charlie", "nobody")
+VERSION = "projects/{slug}/datasets/{dataset}/versions/{number}"
+RUN = "projects/{slug}/runs/{run}"
+TABLE = {
+    "get projects": "everybody",
+    "get projects/{slug}/datasets": LOOK,
+    "post projects/{slug}/datasets": WORK,
+    "get projects/{slug}/datasets/{dataset}": LOOK,
+    f"get {VERSION}": LOOK,
+    f"get {VERSION}/findings": LOOK,
+    f"get {VERSION}/rows": LOOK,
+    f"get {VERSION}/download": LOOK,
+    "get projects/{slug}/metrics": WORK,
+    "post projects/{slug}/metrics": WORK,
+    "get projects/{slug}/metrics/{metric}": WORK,
+    "post projects/{slug}/metrics/{metric}/preview": WORK,
+    "get projects/{slug}/runs": LOOK,
+    "post projects/{slug}/runs": WORK,
+    f"get {RUN}": LOOK,
+    **{f"post {RUN}/{action}": WORK for action in ("pause", "resume", "cancel", "retry")},
+    f"get {RUN}/judgements": LOOK,
+    f"get {RUN}/incomplete": LOOK,
+    f"get {RUN}/judgements/{{judgement}}": LOOK,
+    f"get {RUN}/export": LOOK,
+    f"get {RUN}/report": LOOK,
+}
+BODIES: dict[str, Any] = {
+    "post projects/{slug}/metrics/{metric}/preview": {"version": 1, "line": 1, "model": "alpha"},
+    "post projects/{slug}/runs": {"version": 1, "candidates": ["alpha"], "metrics": ["quality"]},
+}
+
+
+@pytest.fixture
+def places(settings: LazySettings, cast: dict[str, User], project: Project, upload: Upload) -> dict[str, Any]:
+    """Path parameters of existing objects."""
+    settings.LOCAL_MODE = False
+    rows = jsonl(question("1+1?", model_outputs=answers(alpha="2")))
+    version: Version = upload(rows, read=True, user=cast["alice"])
+    metric = Metric.objects.create(project=project, name="other")
+    MetricVersion.objects.create(metric=metric, number=1, definition=a_metric("").to_json())
+    run = a_judged_run(project)
+    judgement = run.judgements.order_by("position")[0]
+    return {
+        **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
+        **{"run": run.pk, "judgement": judgement.pk},
+    }
+
+
+def test_every_address_lets_in_who_may_and_nobody_else(cast: dict[str, User], places: dict[str, Any]) -> None:
+    people = {**cast, "nobody": person("nobody")}
+    tokens = {name: Api(people[name]) for name in EVERYBODY}
+    wrong = [
+        f"{address} as {name}: {status}, not {expected(may, name)}"
+        for address, may in TABLE.items()
+        for name in EVERYBODY
+        if (status := outcome(tokens[name], address, places)) != expected(may, name)
+    ]
+    assert wrong == []
+
+
+def expected(may: str, name: str) -> str:
+    if may == "everybody" or name == "olga" or name in may.split():
+        return "in"
+    return "403" if name in MEMBERS.split() else "404"
+
+
+def outcome(api: Api, address: str, places: dict[str, Any]) -> str:
+    """`in`, or how the request was refused; its changes are rolled back."""
+    method, _space, path = address.partition(" ")
+    with transaction.atomic():
+        sent = (path.format(**places), *([BODIES.get(address, {})] if method == "post" else []))
+        response = getattr(api, method)(*sent)
+        if response.streaming:
+            list(response)
+        transaction.set_rollback(True)
+    status = response.status_code
+    return str(status) if status in (401, 403, 404, 405) or status >= 500 else "in"
+
+
+def test_a_token_that_may_only_read_changes_nothing(cast: dict[str, User], places: dict[str, Any]) -> None:
+    api = Api(cast["adam"], scope=READ)
+    refused = {address for address in TABLE if outcome(api, address, places) == "403"}
+    assert refused == {address for address in TABLE if address.startswith("post ")}
+
+
+def test_the_table_has_every_address() -> None:
+    paths = {
+        f"{method} {path.removeprefix('/api/v1/')}"
+        for path, methods in schema()["paths"].items()
+        for method in methods
+    }
+    assert paths == TABLE.keys()
