@@ -67,10 +67,8 @@ def draw_parts(keys: Sequence[str], aside: Collection[str], sizes: Sizes, seed: 
     others = sorted(set(keys) - set(test) - reserved)
     rest = order.sample(others, min(sizes.train + sizes.dev, len(others)))
     dev = rest[: min(sizes.dev, len(rest))]
-    parts: dict[str, Part] = dict.fromkeys(test, "test")
-    parts.update(dict.fromkeys(dev, "dev"))
-    parts.update(dict.fromkeys(rest[len(dev) :], "train"))
-    return parts
+    drawn: list[tuple[Part, list[str]]] = [("test", test), ("dev", dev), ("train", rest[len(dev) :])]
+    return {key: part for part, of_part in drawn for key in of_part}
 
 
 def judged_as(kind: str) -> Judged:

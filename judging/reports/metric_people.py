@@ -58,13 +58,15 @@ def runs_with_people(metric: Metric) -> QuerySet[Run]:
 def _against_people(metric: Metric, runs: Iterable[Run]) -> Iterator[MetricPeople]:
     for run in runs:
         stored = for_page(run)
+        if stored is None:
+            continue
         mine = (
             run.metrics.filter(metric_version__metric=metric)
             .select_related("metric_version")
             .order_by("number")
         )
-        for run_metric in mine if stored else ():
-            judges = _judges(run, run_metric, stored.figures) if stored else []
+        for run_metric in mine:
+            judges = _judges(run, run_metric, stored.figures)
             if judges and run_metric.metric_version:
                 yield MetricPeople(run, run_metric.metric_version.number, judges)
 

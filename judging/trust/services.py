@@ -86,7 +86,7 @@ def split_draw(
     SealedTest.objects.create(
         split=split, version=version, evaluation=evaluation, labels_before=evaluation is not None
     )
-    counts = {part: list(parts.values()).count(part) for part in ("train", "dev", "test")}
+    counts: dict[str, Any] = {part: list(parts.values()).count(part) for part in ("train", "dev", "test")}
     record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **counts)
     return split
 
@@ -214,8 +214,8 @@ def _figures(
     judge, people = [values[answer] for answer in shared], [labels[answer]["value"] for answer in shared]
     places = places_of(judge, people)
     rows = np.unique([answer.row for answer in shared], return_inverse=True)[1]
-    arrays = (np.array(coded(column, places)) for column in (judge, people))
-    return licence_figures(*arrays, rows.astype(np.int64), judged_as(kind), opening)
+    of_judge, of_people = (np.array(coded(column, places)) for column in (judge, people))
+    return licence_figures(of_judge, of_people, rows.astype(np.int64), judged_as(kind), opening)
 
 
 def thresholds_of(project: Project) -> Thresholds:

@@ -82,7 +82,7 @@ def upper_at(opening: int) -> float:
 
     All openings of a test together then allow a use wrongly at most twice as often as the first alone.
     """
-    return 1 - (1 - LEVEL) / 2 ** (opening - 1) / 2
+    return 1 - (1 - LEVEL) / (1 << opening)
 
 
 def licence_figures(
@@ -172,9 +172,9 @@ def _chance_of_rate(n: int, right: float, threshold: float, z: float) -> float:
 
 def binomial(n: int, chance: float) -> Floats:
     """P(X = k) for k = 0…n of a binomial X: shape (n + 1,)."""
-    if chance in (0, 1):
-        return np.eye(n + 1)[n if chance else 0]
     k = np.arange(n + 1)
+    if chance in (0, 1):
+        return np.asarray(k == (n if chance else 0), dtype=np.float64)
     logs = np.array([math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in k.tolist()])
     chances: Floats = np.exp(logs + k * math.log(chance) + (n - k) * math.log1p(-chance))
     return chances

@@ -216,7 +216,7 @@ def sign_test(higher: int, lower: int) -> float:
     """
     trials = higher + lower
     tail = sum(math.comb(trials, count) for count in range(min(higher, lower) + 1))
-    return min(1.0, 2 * tail / 2**trials)
+    return min(1.0, 2 * tail / (1 << trials))
 
 
 TIE = 1e-9  # relative; item means of equal responses may differ by rounding
