@@ -29,6 +29,7 @@ from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
 from judging.metrics.editor.kind_fields import GIVES_NAMES, form_kind
 from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, template_label, templates
+from judging.metrics.editor.starting_points import definition_of
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_of_definitions
@@ -91,6 +92,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         starts = [(builtin, template_label(builtin)) for builtin in templates()]
         context = {"starts": starts, "drafts": drafts, "fields": reference_fields(project)}
         return render(request, "metrics/start.html", context)
+    if (definition := definition_of(project, start)) is not None:
+        return JudgeEditor.of_new(request, project, definition, start).respond()
     field = request.GET.get("reference", "")
     start = f"{start}:{field}" if field in reference_fields(project) and start in BUILTINS else start
     start = start if chosen(start) else ""

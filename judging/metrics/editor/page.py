@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import msgspec
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -41,6 +42,7 @@ from judging.metrics.editor.forms import (
 from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change, written_parse
 from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
 from judging.metrics.editor.scripts import reply_history, with_script_change
+from judging.metrics.editor.starting_points import metric_saved
 from judging.metrics.lint_views import template_lint_view
 from judging.metrics.models import Metric, MetricVersion
 from judging.rule_messages import reader_language
@@ -163,8 +165,12 @@ class EditorPage(ABC, Generic[Form]):
     def _save(self) -> Metric:
         definition, user = self.form.result(), signed_in(self.request)
         if self.metric is None or self.newest is None:
-            created = services.metric_create(project=self.project, definition=definition, user=user)
+            with transaction.atomic():
+                created = services.metric_create(project=self.project, definition=definition, user=user)
+                more = metric_saved(self.project, self.typed.get("start", ""), created, user)
             messages.success(self.request, _("“%(name)s” saved.") % {"name": created.name})
+            if more:
+                messages.info(self.request, more)
             return created
         saved = services.metric_edit(
             metric=self.metric, definition=definition, based_on=whole(self.seen) or 0, user=user

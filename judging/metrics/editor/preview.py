@@ -25,6 +25,7 @@ from judging.metrics.editor.forms import starting_definition, typed_definition
 from judging.metrics.editor.judge_forms import judge_numbers, prompt_sentence
 from judging.metrics.editor.samples import OfferedName, Sample
 from judging.metrics.editor.scripts import ScriptRun, prepared_context, script_runs, script_sentence
+from judging.metrics.editor.starting_points import definition_of
 from judging.metrics.models import MetricVersion
 from judging.sandboxes import preview_sandbox
 
@@ -43,7 +44,7 @@ def definition_at(project: Project, metric: str, number: str, start: str = "") -
     ).first()
     if version is not None:
         return MetricDefinition.from_json(version.definition)
-    return starting_definition(start, "")
+    return definition_of(project, start) or starting_definition(start, "")
 
 
 def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefinition, int]:

@@ -22,7 +22,7 @@ from judging.core.checklists import entries_by_criterion, read_at_once, reasonin
 from judging.core.judges.client import AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError
 from judging.core.judges.http_clients import open_client
-from judging.core.judges.reply import Reply
+from judging.core.judges.reply import Reply, Usage
 from judging.core.judges.settings import JudgeSettings, Timeouts, build_request
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.pairs import ORDERS_DISAGREE
@@ -60,7 +60,7 @@ WAIT_SECONDS = 20.0  # for a free slot and the rate limit, behind runs
 MILLION = 1_000_000
 
 # Each try occupies a web thread until the reply is complete; leave enough for other requests.
-_tries = threading.BoundedSemaphore(2)
+tries = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +217,12 @@ def try_prompt(
         if structure
         else build_request(settings, prompt)
     )
-    if not _tries.acquire(timeout=5):
+    if not tries.acquire(timeout=5):
         yield TryResult(request, code="busy_here")
         return
     try:
         total = min(TOTAL_SECONDS, settings.timeouts.whole)
-        with ManualCall(judge, _asking(settings, request), max_wait=WAIT_SECONDS, total=total) as call:
+        with ManualCall(judge, asking(settings, request), max_wait=WAIT_SECONDS, total=total) as call:
             yield from call.events()
             outcome: AskResult | TimeoutError | JudgeError
             try:
@@ -232,10 +232,12 @@ def try_prompt(
         result = _result(request, outcome, metric, judge)
         yield replace(result, waited=call.waited, failed_tries=call.failed_tries)
     finally:
-        _tries.release()
+        tries.release()
 
 
-def _asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
+def asking(settings: JudgeSettings, request: dict[str, Any]) -> Work[AskResult]:
+    """A manual call's work: send the request, and again if that may help."""
+
     async def work(guard: Guard, emit: Emit) -> AskResult:
         async with open_client(settings) as client:
             return await ask_with_retries(
@@ -424,9 +426,14 @@ def cost_of(result: TryResult, endpoint_id: int | None) -> tuple[float | None, s
     if result.ask_result is None or result.ask_result.reply is None:
         return None, ""
     endpoint = Endpoint.objects.filter(pk=endpoint_id).first() if endpoint_id else None
+    return price_of(result.ask_result.reply.usage, endpoint)
+
+
+def price_of(usage: Usage, endpoint: Endpoint | None) -> tuple[float | None, str]:
+    """The price of these tokens, and its currency; (None, '') if the endpoint has no prices."""
     if endpoint is None or endpoint.input_price is None or endpoint.output_price is None:
         return None, ""
-    cost = result.ask_result.reply.usage.cost(float(endpoint.input_price), float(endpoint.output_price))
+    cost = usage.cost(float(endpoint.input_price), float(endpoint.output_price))
     return cost / MILLION, endpoint.currency
 
 
