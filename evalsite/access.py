@@ -31,16 +31,17 @@ class May(StrEnum):
     RATE = "rate"
     READ_JUDGEMENTS = "read judgements"
     REVIEW = "review"
+    LOOK = "look"
     USE_ENDPOINTS = "use endpoints"
     MANAGE = "manage"
 
 
 _OF_ROLE: dict[str, frozenset[May]] = {
     Role.ANALYST: frozenset(
-        {May.SEE, May.UPLOAD, May.METRICS, May.RUN, May.READ_JUDGEMENTS, May.USE_ENDPOINTS}
+        {May.SEE, May.UPLOAD, May.METRICS, May.RUN, May.READ_JUDGEMENTS, May.LOOK, May.USE_ENDPOINTS}
     ),
     Role.RATER: frozenset({May.SEE, May.RATE}),
-    Role.REVIEWER: frozenset({May.SEE, May.READ_JUDGEMENTS, May.REVIEW}),
+    Role.REVIEWER: frozenset({May.SEE, May.READ_JUDGEMENTS, May.REVIEW, May.LOOK}),
     Role.ADMIN: frozenset(May),
 }
 # Permissions that remain in an archived project.

@@ -71,7 +71,9 @@ class JudgingConfig(AppConfig):
         from judging.endpoints.selectors import any_encrypted, metrics_using
         from judging.filters.criteria import CRITERION
         from judging.filters.judgement_filter import register
+        from judging.look.judge_from_group import KIND, GroupStart
         from judging.metrics.editor.scripts import reply_history
+        from judging.metrics.editor.starting_points import starting_points
         from judging.metrics.selectors import metrics_that_use
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
@@ -98,6 +100,7 @@ class JudgingConfig(AppConfig):
         first_sheets.append(report_sheet)
         metrics_using.append(metrics_that_use)
         reply_history.append(RunReplies())
+        starting_points[KIND] = GroupStart()
         demo.preparations.append(prepare_sample)
         demo.when_ready += [add_people_to_sample, test_sample_connections]
         # This is the last app. What was imported stays, and no later collection needs to search it.

@@ -13,7 +13,17 @@ from django.utils.safestring import SafeString
 from judging.markdown import html_of
 from judging.rule_messages import reader_language
 
-TASKS = ("start", "datasets", "metrics", "runs", "reports", "rating", "reviewing", "administration")
+TASKS = (
+    "start",
+    "datasets",
+    "metrics",
+    "runs",
+    "looking",
+    "reports",
+    "rating",
+    "reviewing",
+    "administration",
+)
 KINDS = ("pass-fail", "scores", "categories", "comparisons", "checklists", "rules")
 REFERENCE = ("moving", "glossary", "prompts", "metrics-file", "results", "imports", "notebook")
 GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *KINDS, *REFERENCE)}

@@ -105,6 +105,7 @@ def _ready(request: HttpRequest, version: Version) -> dict[str, Any]:
         "first_rows": version_preview.first_rows(version),
         "format_form": FormatForm(initial={"chosen_format": version.chosen_format}),
         "run_address": _address_for(request, version, "runs:new"),
+        "look_address": _address_for(request, version, "look:new", May.LOOK) if version.models_found else "",
         "rate_address": _address_for(request, version, "people:new")
         if selectors.began_as_legacy(version)
         else "",
@@ -145,11 +146,11 @@ def _repaired(
     return [(shown[code], was, now) for code, was, now in numbers if was != now]
 
 
-def _address_for(request: HttpRequest, version: Version, name: str) -> str:
-    """The URL to start a run or a human evaluation of this version; '' if it is not usable or the user lacks
-    permission."""
+def _address_for(request: HttpRequest, version: Version, name: str, may: May = May.RUN) -> str:
+    """The URL to start a run, a human evaluation or a look of this version; '' if it is not usable or the user lacks
+    the permission `may`."""
     project = version.dataset.project
-    if not version.usable or May.RUN not in access.permissions(request, project):
+    if not version.usable or may not in access.permissions(request, project):
         return ""
     return f"{reverse(name, args=[project.slug])}?version={version.pk}"
 

@@ -15,6 +15,7 @@ from evalsite.accounts.models import Project
 from evalsite.audit import Action
 from evalsite.derived import of_subjects
 from evalsite.web.numbers import whole
+from judging.look.models import Note
 from judging.people.models import Evaluation, Rating, RatingsImport
 from judging.records.models import PEOPLE, Judgement, Override, Run
 from judging.reports.comparison.stored import changes_of_runs
@@ -145,6 +146,10 @@ CONTENTS: dict[str, Callable[[Scope], int]] = {
     "overrides": lambda scope: Override.objects.filter(judgement__run__in=scope.runs.values("pk")).count(),
     "comments": lambda scope: Comment.objects.filter(scope.of_runs).count(),
     "marks": lambda scope: Mark.objects.current().filter(scope.of_runs).count(),
+    "notes": lambda scope: Note.objects.filter(
+        Q(answer__look__run__in=scope.runs.values("pk"))
+        | Q(answer__look__version__in=scope.versions.values("pk"))
+    ).count(),
     "links": lambda scope: ReportLink.objects.filter(scope.of_runs).count(),
     "derived": lambda scope: _derived(scope),
     "files": lambda scope: len(file_names(scope)),

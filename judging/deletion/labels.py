@@ -23,6 +23,7 @@ _TEXTS: dict[str, Promise | str] = {
     "marks": ngettext_lazy(
         "%(n)s tag, assignment or exclusion", "%(n)s tags, assignments and exclusions", "count"
     ),
+    "notes": ngettext_lazy("%(n)s note on answers", "%(n)s notes on answers", "count"),
     "links": ngettext_lazy("%(n)s report link", "%(n)s report links", "count"),
     "derived": ngettext_lazy("%(n)s computed result", "%(n)s computed results", "count"),
     "files": ngettext_lazy("%(n)s stored file", "%(n)s stored files", "count"),

@@ -37,6 +37,16 @@ from judging.deletion.kinds import (
 )
 from judging.endpoints.models import Endpoint
 from judging.engine.candidates import source_of
+from judging.look.models import (
+    GroupedNote,
+    GroupProposal,
+    Look,
+    LookAnswer,
+    Note,
+    NoteGroup,
+    SetAside,
+    TrainLabel,
+)
 from judging.metrics.lint import OF_VERSION as LINTS_OF_VERSION
 from judging.metrics.models import Metric, MetricVersion
 from judging.people.models import (
@@ -83,6 +93,14 @@ Checkpoint = Callable[[], None]
 Act = Callable[[type[Model], Sequence[int]], None]
 
 OF_RUN: tuple[tuple[type[Model], str], ...] = (
+    (GroupedNote, "group__look__run"),
+    (NoteGroup, "look__run"),
+    (GroupProposal, "look__run"),
+    (Note, "answer__look__run"),
+    (LookAnswer, "look__run"),
+    (Look, "run"),
+    (SetAside, "run"),
+    (TrainLabel, "run"),
     (Notice, "comment__run"),
     (Notice, "action__run"),
     (Comment, "run"),
@@ -102,6 +120,14 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
 nothing that is left refers to what is gone."""
 
 OF_VERSION: tuple[tuple[type[Model], str], ...] = (
+    (GroupedNote, "group__look__version"),
+    (NoteGroup, "look__version"),
+    (GroupProposal, "look__version"),
+    (Note, "answer__look__version"),
+    (LookAnswer, "look__version"),
+    (Look, "version"),
+    (SetAside, "version"),
+    (TrainLabel, "version"),
     (StoredFinding, "version"),
     (FindingLines, "version"),
     (SearchIndex, "version"),
@@ -126,6 +152,7 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (LicenceThresholds, "project"),
     (Suspension, "licence__metric_version__metric__project"),
     (Licence, "metric_version__metric__project"),
+    (TrainLabel, "metric__project"),
     (MetricVersion, "metric__project"),
     (Metric, "project"),
 )

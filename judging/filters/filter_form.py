@@ -304,10 +304,10 @@ class FilterForm(forms.Form):
         }
 
 
-def form_in(request: HttpRequest, run: Run) -> FilterForm:
-    """The filter form for a page of the run, from the query string."""
+def form_in(request: HttpRequest, run: Run, query: QueryDict | None = None) -> FilterForm:
+    """The filter form for a page of the run, from the query string, or from another one."""
     hidden = [further.name for further in FURTHER.values() if further.hidden(request, run)]
-    return FilterForm(request.GET, run, hidden=hidden)
+    return FilterForm(request.GET if query is None else query, run, hidden=hidden)
 
 
 def _named(names: Iterable[str]) -> list[tuple[str, str]]:

@@ -106,6 +106,7 @@ PAGES = (
     (_("Endpoints"), "endpoints:list", May.USE_ENDPOINTS),
     (_("Runs"), "runs:list", May.READ_JUDGEMENTS),
     (_("Leaderboard"), "runs:leaderboard", May.READ_JUDGEMENTS),
+    (_("Look at answers"), "look:list", May.READ_JUDGEMENTS),
     (_("Rating"), "rating:queue", May.RATE),
     (_("Human evaluation"), "people:list", May.READ_JUDGEMENTS),
     (_("Data set formats"), "datasets:formats", May.READ_JUDGEMENTS),

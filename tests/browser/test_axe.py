@@ -37,6 +37,8 @@ NO_PAGES = {
     "prometheus": "figures for a program",
     "api_description": "a description for programs",
     "people:export": "a file",
+    "look:export": "a file",
+    "look:go_on": "leads to an answer",
     "desk:items": "a part of the desk",
     "desk:mine": "a part of the desk",
     "desk:item": "a part of the desk",
@@ -224,6 +226,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         attach_answers(visitor, site, second),
         import_results(visitor, site),
         import_table(visitor, site),
+        *look_at_answers(visitor, site),
         *evaluate(visitor, site),
         invite(visitor, site),
         share_report(visitor, site),
@@ -271,6 +274,17 @@ def import_table(visitor: APIRequestContext, site: str) -> str:
     address, _ = send(visitor, site, UPLOADS, {"name": "Table", "file": table})
     wait_for(visitor, site + address, "/datasets/import/")
     return found_in(visitor.get(site + address).text(), r"(/p/sample/datasets/import/\d+/)")
+
+
+def look_at_answers(visitor: APIRequestContext, site: str) -> list[str]:
+    """Draw answers of the sample, note a fault and group it; return the paths of the pages."""
+    new = "/p/sample/look/new/?run=1"
+    answer, _ = send(visitor, site, new, {"size": "20"})
+    send(visitor, site, answer, {"text": "Wrong date", "passed": "0", "seen": "0"})
+    groups = answer.removesuffix("1/") + "groups/"
+    send(visitor, site, groups, {"name": "Dates"}, to=groups + "new/")
+    send(visitor, site, groups, {"chosen": "1-0", "into": "1", "act": "move"}, to=groups + "move/")
+    return [new, answer, groups]
 
 
 def invite(visitor: APIRequestContext, site: str) -> str:

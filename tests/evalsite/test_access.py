@@ -9,9 +9,9 @@ from evalsite.accounts.models import Membership, Project, Role, User
 
 # see "Who may do what" in the people spec
 TABLE = {
-    "alice": {May.SEE, May.UPLOAD, May.METRICS, May.RUN, May.READ_JUDGEMENTS, May.USE_ENDPOINTS},
+    "alice": {May.SEE, May.UPLOAD, May.METRICS, May.RUN, May.READ_JUDGEMENTS, May.LOOK, May.USE_ENDPOINTS},
     "rita": {May.SEE, May.RATE},
-    "bob": {May.SEE, May.READ_JUDGEMENTS, May.REVIEW},
+    "bob": {May.SEE, May.READ_JUDGEMENTS, May.REVIEW, May.LOOK},
     "adam": set(May),
     "olga": set(May),
 }

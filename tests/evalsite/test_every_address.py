@@ -20,6 +20,9 @@ from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
 from judging.endpoints.models import Endpoint
+from judging.look.groups import group_create
+from judging.look.models import GroupProposal, Look, LookAnswer
+from judging.look.services import note_save
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
 from judging.people.models import RatingsImport
@@ -177,6 +180,13 @@ table(
     "runs:archive runs:restore runs:pause runs:resume runs:cancel runs:retry runs:extend runs:keep_answers "
     "runs:import_confirm runs:import_discard runs:report_revoke_link",
 )
+table(GET, READ, "look:list look:groups look:export look:new look:go_on look:answer")
+table(
+    POST,
+    READ,
+    "look:note look:create_group look:move look:change_group look:merge look:delete_group look:take",
+)
+table(POST, WORK, "look:propose")
 table(GET, READ, "runs:mine runs:actions runs:at runs:first_judgement")
 table(GET, REVIEW, "runs:act")
 table(
@@ -205,6 +215,7 @@ def places(
         **metric_places(project),
         **rating_places(project, cast),
         **run_places(project, cast, version),
+        **look_places(project, version, cast["bob"]),
     }
 
 
@@ -292,6 +303,33 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
         "desk": {"pk": evaluation.run_id, "token": second.token},
         **{f"desk:{name}_by_number": {"token": second.pk} for name in ("verdict", "skip", "draft")},
+    }
+
+
+def look_places(project: Project, version: Version, bob: User) -> Places:
+    """URL parameters of a look with a note in one of two groups and a draft of a model."""
+    row = version.data_rows.filter(valid=True)[0]
+    look = Look.objects.create(project=project, version=version, seed=1, size=1, population=1)
+    drawn = LookAnswer.objects.create(
+        look=look, place=1, row=row, response=row.responses.all()[0], drawn_with=1.0
+    )
+    note = note_save(answer=drawn, user=bob, text="", passed=False, new_kind=True, seen=0)
+    group = group_create(look=look, user=bob, name="Wrong", notes=[note.pk])
+    other = group_create(look=look, user=bob, name="Else")
+    proposed = [{"name": "Wrong", "definition": "", "notes": [note.pk], "taken": False}]
+    draft = GroupProposal.objects.create(look=look, state="draft", model="m", groups=proposed, created_by=bob)
+    endpoint = Endpoint.objects.get(project=project)
+    return {
+        "look:propose": {"fields": {"endpoint": endpoint.pk}},  # without a text nothing is sent
+        "look:merge": {"fields": {"into": other.pk}},
+        "look:take": {"fields": {"take": "0"}},
+        "look": {
+            "pk": look.pk,
+            "place": 1,
+            "group": group.pk,
+            "proposal": draft.pk,
+            "form": "csv",
+        },
     }
 
 

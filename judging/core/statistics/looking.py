@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .intervals import Interval, wilson
-from .numeric import Bools, Floats
+from .means import rate_of
+from .numeric import Bools, Floats, Ints
 
 QUIET_FAILURES = 10
 """Failing answers in a row without a new kind after which a look may end."""
@@ -33,15 +34,23 @@ def unseen_share(quiet: int) -> float:
     return 1 - 0.05 ** (1 / quiet) if quiet else 1.0
 
 
-def group_share(members: Bools, weights: Floats | Sequence[float] | None = None) -> tuple[float, Interval]:
+def group_share(
+    members: Bools, weights: Floats | Sequence[float] | None = None, rows: Ints | None = None
+) -> tuple[float, Interval]:
     """The share of a group among all answers that were looked at, with Wilson's interval over rows.
 
-    `members` (rows,); `weights` (rows,): 1/probability of the draw, None for an even draw. Of a weighted draw,
-    n = 1/Σw² with the weights normed to a sum of one. Source: Kish, Survey Sampling, 1965, for the effective number.
+    `members` (answers,); `weights` (answers,): 1/probability of the draw, None for an even draw; `rows` (answers,):
+    the answers' rows, None if each has its own. An even draw has the effective number by rows (`means.rate_of`). Of a
+    weighted draw, n = 1/Σw² with the weights, summed within a row, normed to a sum of one: answers to a row are taken
+    to agree as far as possible. Source: Kish, Survey Sampling, 1965, for the effective number.
     """
     if not members.size:
         return 0.0, (None, None)
+    if weights is None and rows is not None:
+        even = rate_of(members.astype(np.float64), rows)
+        return even.rate or 0.0, (even.low, even.high)
     w = np.ones(members.size) if weights is None else np.asarray(weights, dtype=np.float64)
     w = w / w.sum()
     share = min(1.0, float(w @ members))
-    return share, wilson(share, 1 / float(w @ w))
+    by_row = w if rows is None else np.bincount(np.unique(rows, return_inverse=True)[1], weights=w)
+    return share, wilson(share, 1 / float(by_row @ by_row))

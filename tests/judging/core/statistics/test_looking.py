@@ -5,6 +5,7 @@ import pytest
 
 from judging.core.statistics.intervals import wilson
 from judging.core.statistics.looking import group_share, quiet_failures, unseen_share
+from judging.core.statistics.means import rate_of
 from tools.bench.coverage import unseen_above
 
 PASS, FAIL, NEW = (True, False), (False, False), (False, True)
@@ -44,6 +45,30 @@ def test_a_weighted_draw_counts_as_fewer_answers():
     share, interval = group_share(members, weights)
     assert share == 5 / 8
     assert interval == pytest.approx(wilson(5 / 8, 64 / 22))
+
+
+def test_answers_to_one_row_count_as_one_trial():
+    members, weights = np.array([True, True, False]), np.array([2.0, 4, 2])
+    share, interval = group_share(members, weights, np.array([7, 7, 8]))
+    assert interval == pytest.approx(wilson(share, 1 / (0.75**2 + 0.25**2)))
+
+
+def test_an_even_draw_of_several_answers_a_row_has_the_rate_by_rows():
+    members, rows = np.arange(40) % 4 == 0, np.arange(40) // 2
+    rate = rate_of(members.astype(float), rows)
+    assert group_share(members, None, rows) == (rate.rate, (rate.low, rate.high))
+
+
+def test_a_weighted_draw_covers_the_share_of_the_population():
+    order = np.random.default_rng(37)
+    fails = order.random(2_000) < 0.1
+    chance = np.where(fails | (order.random(2_000) < 0.2), 0.12, 0.02)
+    covered = 0
+    for _draw in range(400):
+        drawn = np.flatnonzero(order.random(2_000) < chance)
+        _share, (low, high) = group_share(fails[drawn], 1 / chance[drawn])
+        covered += low <= fails.mean() <= high
+    assert covered >= 372
 
 
 def test_no_answer_has_no_share():
