@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from datasets.core.formats import Format
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES
 from datasets.core.variables import row_data
 from judging.core.metric_definition import MetricDefinition
+from judging.core.values import SCORED, UNSETTLED
 from judging.records import json_text
 from judging.records.models import Judgement, JudgeReply
 
@@ -38,6 +40,14 @@ def verdicts_by_place(text: str) -> dict[Place, dict[str, Any]]:
         ): verdict
         for verdict in json_text.loads(text) or []
     }
+
+
+def verdict_in_order(state: str, value: str | None, detail: str) -> tuple[str, str | None]:
+    """The state and value of an imported judgement by itself. One of a pair that is unsettled keeps its verdict, in one
+    order, as `detail`."""
+    if state == UNSETTLED and detail in (*COMPARISON_CODES, BOTH_BAD):
+        return SCORED, json_text.as_json(detail)
+    return state, value
 
 
 def why(code: str, detail: str) -> str | None:

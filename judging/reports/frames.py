@@ -41,6 +41,7 @@ from judging.people.sampling import strata_of_draw
 from judging.people.selectors import evaluations_of, rater_names
 from judging.records.definitions import definitions_now
 from judging.records.models import IMPORTED, PEOPLE, Judgement, Run
+from judging.records.stored_judgement import verdict_in_order
 from judging.reports import selectors
 from judging.teamwork.marks import exclusions_of
 
@@ -56,7 +57,7 @@ _PARTS = (
     "run_metric__name", "candidate__name", "candidate__version__number", "row__line", "response__number",
     "state_in_force", "value_in_force", "other_response__candidate__name",
     "other_response__candidate__version__number", "other_response__number", "rater_id", "source__kind",
-    "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value",
+    "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value", "detail",
 )  # fmt: skip
 _OTHER = ("other_response__candidate__name", "other_response__number", "shown_first")
 Definitions = dict[int, MetricDefinition]
@@ -258,13 +259,16 @@ def _current_verdicts(run: Run, definitions: Definitions, raters: Mapping[int, s
             if source == "judge" and not row["source__kind"]
             else "first"
         )
+        state, value = row["state_in_force"], row["value_in_force"]
+        if row["source__kind"]:
+            state, value = verdict_in_order(state, value, row["detail"])
         yield VerdictRow(
             metric=row["run_metric__name"],
             candidate=selectors.shown_name(row["candidate__name"], row["candidate__version__number"]),
             row=row["row__line"],
             response=row["response__number"],
-            state=row["state_in_force"],
-            value=row["value_in_force"],
+            state=state,
+            value=value,
             by=by,
             source=source,
             other=_other_name(row),

@@ -20,7 +20,7 @@ from judging.core.values import ERROR, SCORED, UNPARSED
 from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.records import json_text
 from judging.records.models import Judgement, JudgeReply, Run, SourceKind
-from judging.records.stored_judgement import place_of, verdicts_by_place, why
+from judging.records.stored_judgement import place_of, verdict_in_order, verdicts_by_place, why
 from judging.transfer.export.records import LoadedJudgement, load, model_name
 
 LINE_BYTES = 8 * 2**20
@@ -101,10 +101,13 @@ def _subject(loaded: LoadedJudgement) -> ResultLine:
 
 
 def _own_result(judgement: Judgement) -> ResultLine:
-    """The judgement's original result, ignoring overrides."""
-    scored = judgement.state == SCORED
+    """The judgement's original result, ignoring overrides; an imported one's in the order that it is about."""
+    state, value = judgement.state, judgement.value
+    if judgement.source_id:
+        state, value = verdict_in_order(state, value, judgement.detail)
+    scored = state == SCORED
     return {
-        "value": json_text.loads(judgement.value) if judgement.value else None,
+        "value": json_text.loads(value) if value else None,
         "state": None if scored else judgement.state,
         "reason": None if scored else why(judgement.reason, judgement.detail),
     }

@@ -33,7 +33,7 @@ from judging.records.models import COUNTERS, IMPORTED, Run, RunState
 from judging.transfer.results_import.answers import Answers
 from judging.transfer.results_import.checking import CheckedPart, VerdictSummary, definitions_of, parts
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
-from judging.transfer.results_import.storing import ImportedVerdicts
+from judging.transfer.results_import.storing import ImportedVerdicts, settle_orders
 
 JOB = "import_results"
 AT_ONCE = 200_000  # bytes that a request processes synchronously
@@ -259,6 +259,7 @@ def _hold(task: _Import, stored: ImportedVerdicts) -> None:
 
 
 def _finish(task: _Import, run: Run) -> None:
+    settle_orders(run)
     Run.objects.filter(pk=run.pk).update(
         state=RunState.FINISHED,
         finished_at=timezone.now(),

@@ -9,11 +9,11 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Model
 
-from datasets.core.kinds import turned
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, turned
 from judging.core.metric_definition import MetricDefinition
-from judging.core.pairs import settled_verdict
+from judging.core.pairs import ORDERS_DISAGREE, settled_verdict
 from judging.core.results_file.verdicts import FileVerdict, canonical
-from judging.core.values import SCORED, Outcome
+from judging.core.values import SCORED, UNSETTLED, Outcome
 from judging.records import json_text
 from judging.records.json_text import as_json
 from judging.records.models import (
@@ -26,14 +26,16 @@ from judging.records.models import (
     SourceKind,
     VerdictSource,
 )
+from judging.records.stored_judgement import verdict_in_order
 from judging.transfer.results_import.answers import LocatedVerdict, is_turned, other_side
 from judging.transfer.results_import.checklists import merge_checklists, stored_criteria, stored_ids
 
 _COLUMNS = (
     *("response_id", "other_response_id", "run_metric_id", "source_id", "repeat", "shown_first"),
-    *("state", "value"),
+    *("state", "value", "detail"),
 )
 Columns = dict[str, Any]
+_BATCH = 500  # judgements in one query
 
 
 class ImportedVerdicts:
@@ -197,7 +199,7 @@ def _stored_verdict(
     source: int,
     repeat: int,
     first: int | None,
-    *said: str | None,
+    *said: Any,
 ) -> tuple[tuple[Any, ...], str]:
     """The question of a stored verdict, as in `ImportedVerdicts.question`, and the verdict in canonical form."""
     if other is None or not is_turned(response, other):
@@ -205,17 +207,19 @@ def _stored_verdict(
     return (other, response, metric, source, repeat, other_side(first)), _canonical(*said, of_turned=True)
 
 
-def _canonical(state: str | None, value: str | None, *, of_turned: bool = False) -> str:
+def _canonical(state: str, value: str | None, detail: str, *, of_turned: bool = False) -> str:
+    state, value = verdict_in_order(state, value, detail)
     if state != SCORED or not value:
         return str(state)
     stored = json_text.loads(value)
     return canonical(turned(stored) if of_turned else stored)
 
 
-def unsettled_of(run: Run) -> int:
-    """How many comparisons of candidates are unsettled: imported as such, or a judge's two orders that disagree."""
-    said: dict[tuple[Any, ...], str] = {}
-    count = run.unsettled
+def settle_orders(run: Run) -> None:
+    """Make both judgements of a pair on which a judge's two orders disagree unsettled; each keeps its verdict as
+    `detail`. Call in a transaction that holds the run's row."""
+    said: dict[tuple[Any, ...], tuple[int, str]] = {}
+    disagreeing: dict[str, list[int]] = {}
     judgements = Judgement.objects.filter(
         run=run,
         source__kind=SourceKind.JUDGE,
@@ -224,14 +228,35 @@ def unsettled_of(run: Run) -> int:
         candidate__version__number__gt=0,  # no references
         other_response__candidate__version__number__gt=0,
     )
-    for columns in judgements.values_list(*_COLUMNS).iterator():
+    values = {}
+    for pk, *columns in judgements.values_list("pk", *_COLUMNS).iterator():
         question, value = _stored_comparison(*columns)
-        first = said.pop(question, None)
-        if first is None:
-            said[question] = value
-        elif settled_verdict(first, value) is None:
-            count += 1
-    return count
+        values[pk] = columns[_COLUMNS.index("value")]
+        other_pk, other_value = said.pop(question, (0, ""))
+        if not other_pk:
+            said[question] = pk, value
+        elif settled_verdict(other_value, value) is None:
+            for half in (other_pk, pk):
+                disagreeing.setdefault(values[half], []).append(half)
+    for stored, ids in disagreeing.items():
+        for start in range(0, len(ids), _BATCH):
+            Judgement.objects.filter(pk__in=ids[start : start + _BATCH]).update(
+                state=UNSETTLED,
+                value=None,
+                score=None,
+                reason=ORDERS_DISAGREE,
+                detail=json_text.loads(stored),
+            )
+    count = sum(map(len, disagreeing.values()))
+    Run.objects.filter(pk=run.pk).update(scored=F("scored") - count, unsettled=F("unsettled") + count)
+
+
+def unsettled_of(run: Run) -> int:
+    """How many comparisons of candidates are unsettled: imported as such, or a judge's two orders that disagree."""
+    halves = Judgement.objects.filter(
+        run=run, state=UNSETTLED, shown_first__isnull=False, detail__in=(*COMPARISON_CODES, BOTH_BAD)
+    )
+    return run.unsettled - halves.count() // 2
 
 
 def _stored_comparison(*columns: Any) -> tuple[tuple[Any, ...], str]:

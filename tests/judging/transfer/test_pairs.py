@@ -15,6 +15,7 @@ from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.management.command_line import upload
 from judging.records.models import Run
 from judging.reports.services import report_document
+from judging.transfer.export.results import results_lines
 from tests.judging.importing import imports, results_file, verdict
 from tests.judging.working import work
 from tests.make import a_comparison, a_run, a_version
@@ -47,11 +48,39 @@ def test_orders_that_agree_settle_a_pair(project: Project, tmp_path: Path) -> No
 
 def test_orders_that_disagree_leave_a_pair_unsettled(project: Project, tmp_path: Path) -> None:
     summary, document = imported_report(project, tmp_path, orders("A>B", "B>A"))
-    assert (summary["judgements"], summary["unsettled"]) == (2, 1)
+    assert (summary["judgements"], summary["scored"], summary["unsettled"]) == (2, 0, 1)
     (entry,) = document["side_by_side"]
     alpha = entry["candidates"]["alpha"]
     assert (alpha["comparisons"], alpha["ties"], alpha["unsettled"]) == (1, 0, 1)
     assert document["candidates"]["alpha"]["score"]["unsettled"] == 1
+
+
+def test_both_judgements_of_an_unsettled_pair_are_found_as_unsettled(
+    project: Project, tmp_path: Path
+) -> None:
+    summary, _status = imports(a_version(project, 3), results_file(tmp_path, orders("A>B", "B>A")))
+    run = Run.objects.get(pk=summary["run"])
+    assert (run.scored, run.unsettled) == (0, 2)
+    unsettled = run.judgements.filter(state="unsettled").order_by("position")
+    assert [judgement.detail for judgement in unsettled] == ["A>B", "B>A"]
+
+
+def test_an_unsettled_pair_is_exported_as_it_came(project: Project, tmp_path: Path) -> None:
+    lines = orders("A>B", "B>A")
+    summary, _status = imports(a_version(project, 3), results_file(tmp_path, lines))
+    run = Run.objects.get(pk=summary["run"])
+    exported = [json.loads(line) for line in results_lines(run)]
+    assert [(line["value"], line["shown_first"]) for line in exported] == [("A>B", 1), ("B>A", 2)]
+    assert all("state" not in line for line in exported)
+
+
+def test_the_second_order_may_come_later_and_again(project: Project, tmp_path: Path) -> None:
+    version, lines = a_version(project, 3), orders("A>B", "B>A")
+    imports(version, results_file(tmp_path, lines[:1]))
+    for _twice in range(2):
+        summary, _status = imports(version, results_file(tmp_path, lines))
+        assert (summary["judgements"], summary["scored"], summary["unsettled"]) == (2, 0, 1)
+        assert summary["refused"] == []
 
 
 def test_the_models_may_be_named_in_either_order(project: Project, tmp_path: Path) -> None:
