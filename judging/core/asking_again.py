@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import Any, Literal
 
-from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, PASS_FAIL
+from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL
 from judging.core.judges.settings import Request
 from judging.core.reading import reasons
 from judging.core.reading.gives import Gives
@@ -79,7 +79,7 @@ def _form(gives: Gives, language: Language) -> str:
     if gives.kind in (PASS_FAIL, CATEGORY, COMPARISON):
         words = _VERDICTS[language] if gives.kind == PASS_FAIL else gives.labels
         if gives.kind == COMPARISON:
-            words = (*COMPARISON_CODES, *((BOTH_BAD.replace("_", " "),) if gives.both_bad else ()))
+            words = gives.comparison_words
         return _OR[language].join(f"[[{word}]]" for word in words)
     number = _WHOLE if gives.whole else _NUMBER
     low, high = value_text(gives.min_score), value_text(gives.max_score)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from datasets.core.kinds import BOTH_BAD, CATEGORY, COMPARISON, COMPARISON_CODES, PASS_FAIL
+from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 from judging.core.reading.gives import Gives
@@ -31,7 +31,7 @@ def _verdict(gives: Gives) -> dict[str, Any]:
     elif gives.kind == CATEGORY:
         words = gives.labels
     elif gives.kind == COMPARISON:
-        words = (*COMPARISON_CODES, *((BOTH_BAD.replace("_", " "),) if gives.both_bad else ()))
+        words = gives.comparison_words
     if words:
         return {"type": "string", "enum": list(words)}
     kind = "integer" if gives.whole else "number"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, THREE_STEPS
+
 ReadValue = bool | int | float | str
 
 
@@ -26,6 +28,12 @@ class Gives:
     both_bad: bool = False
     three_steps: bool = False
     of_candidates: bool = False
+
+    @property
+    def comparison_words(self) -> tuple[str, ...]:
+        """The verdicts of a comparison as a judge is asked to write them."""
+        codes = THREE_STEPS if self.three_steps else COMPARISON_CODES
+        return (*codes, *((BOTH_BAD.replace("_", " "),) if self.both_bad else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from datasets.core.kinds import COMPARISON
+from judging.core.asking_again import correction
+from judging.core.judges.structured import schema_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pairs import combine_settled, settled_verdict
 from judging.core.pipeline import judge_item
+from judging.core.reading.gives import Gives
 from judging.core.results import JudgedItem, JudgementResult
 from judging.core.values import Outcome
 from tests.judging.core.test_pipeline import FakeTools, Said, in_orders, judge
@@ -139,3 +143,12 @@ def test_a_baseline_that_does_not_take_part_has_no_pairs() -> None:
     metric = MetricDefinition(name="m", gives="comparison", compares="baseline", baseline="q")
     with pytest.raises(ValueError, match="q"):
         metric.pairs(["x", "y"])
+
+
+def test_three_steps_are_asked_for_where_stronger_verdicts_do_not_count() -> None:
+    gives = Gives(COMPARISON, three_steps=True, both_bad=True, of_candidates=True)
+    schema = schema_of(gives)["properties"]["verdict"]
+    assert schema["enum"] == ["A>B", "A=B", "B>A", "both bad"]
+    assert "[[A>B]] or [[A=B]] or [[B>A]] or [[both bad]]" in correction(
+        "Which is better?", "empty", "", gives
+    )
