@@ -11,7 +11,7 @@ from datasets.models import Candidate, Dataset, Response, Row, Version, VersionS
 from evalsite.accounts.models import Project
 from evalsite.accounts.services import project_create
 from judging.core.candidates import CandidateModel
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.records.models import Run
 from judging.runs.services import ChosenMetric, run_create
 
@@ -59,7 +59,20 @@ def a_metric(url: str, **changes: Any) -> MetricDefinition:
     judge: dict[str, Any] = {"name": "judge", "url": url, "model": "scripted", "template": TEMPLATE}
     for key in [key for key in changes if key in JudgeModel.__struct_fields__ and key != "name"]:
         judge[key] = changes.pop(key)
-    return MetricDefinition(**{"name": "quality", "judges": (JudgeModel(**judge),), **changes})
+    metric = {"name": "quality", "judges": (JudgeModel(**judge),), **with_scripts(changes)}
+    return MetricDefinition(**metric)
+
+
+def with_scripts(changes: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a metric in which `preprocess` and `postprocess` are scripts before and after all judging (by one judge
+    model, if they do not say)."""
+    changes = dict(changes)
+    before, after = changes.pop("preprocess", ""), changes.pop("postprocess", "")
+    judging = 1 if changes.get("rules") else len(changes.get("judges", [1]))
+    scripts = [Script(kind="preprocess", source=before)] if before else []
+    if after:
+        scripts.append(Script(kind="postprocess", source=after, after=judging))
+    return {"scripts": tuple(scripts), **changes} if scripts else changes
 
 
 def a_comparison(url: str, **changes: Any) -> MetricDefinition:

@@ -97,13 +97,13 @@ class MeanChange:
 def changed_settings(before: MetricDefinition, after: MetricDefinition) -> frozenset[str]:
     """The `SETTINGS` that differ between two definitions of a metric. A rule program counts as a script.
 
-    The parser is not a cause if a postprocess script computes the score in both.
+    The parser is not a cause if a script gives the value in both.
     """
     differences = {
         "judge": [_judge(judge) for judge in before.judges] != [_judge(judge) for judge in after.judges],
         "prompt": [_prompt(judge) for judge in before.judges] != [_prompt(judge) for judge in after.judges],
         "scripts": _scripts(before) != _scripts(after),
-        "parser": not (before.postprocess and after.postprocess) and not before.reads_as(after),
+        "parser": not (before.value_scripts and after.value_scripts) and not before.reads_as(after),
     }
     return frozenset(name for name, differs in differences.items() if differs)
 
@@ -117,7 +117,7 @@ def _prompt(judge: JudgeModel) -> tuple[object, ...]:
 
 
 def _scripts(metric: MetricDefinition) -> tuple[object, ...]:
-    return metric.preprocess, metric.rules, metric.postprocess
+    return metric.scripts, metric.rules
 
 
 def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[str, MetricDefinition]]:
@@ -132,8 +132,8 @@ def readings(before: MetricDefinition, after: MetricDefinition) -> list[tuple[st
     if "parser" in settings:
         now = now.read_as(after)
         steps.append(("parser", now))
-    if "scripts" in settings and before.preprocess == after.preprocess:
-        now = msgspec.structs.replace(now, postprocess=after.postprocess, sandbox=after.sandbox)
+    if "scripts" in settings and before.scripts_before_judges == after.scripts_before_judges:
+        now = msgspec.structs.replace(now, scripts=after.scripts, sandbox=after.sandbox)
         steps.append(("scripts", now))
     return steps
 

@@ -77,9 +77,9 @@ def rubric_of(data: Mapping[str, Any]) -> Rubric | None:
     return read_rubric(data.get(RUBRIC))[0]
 
 
-def criteria_asked(metric: MetricDefinition, data: Mapping[str, Any]) -> Sequence[int]:
-    """The criteria that each judge is asked about one by one, by number; (0,) for one question about the whole."""
-    rubric = rubric_of(data) if metric.asks_by_criterion else None
+def criteria_asked(metric: MetricDefinition, judge: int, data: Mapping[str, Any]) -> Sequence[int]:
+    """The criteria that a judge is asked about one by one, by number; (0,) for one question about the whole."""
+    rubric = rubric_of(data) if metric.asks_by_criterion and judge in metric.last_row else None
     return range(1, len(rubric.criteria) + 1) if rubric else (0,)
 
 

@@ -4,7 +4,7 @@ Findings are codes and counts; `judging.messages.lint_sentence` makes sentences 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import chain, groupby, islice
@@ -14,13 +14,15 @@ from datasets.core.rubric import RUBRIC
 from datasets.core.texts import Text, gettext_noop, ngettext_noop
 from datasets.core.variables import is_reference
 from judging.core.checklists import criterion_variables, rubric_of
+from judging.core.metric_definition import Script
 from judging.core.placeholders import KINDS, Hint, expression_for, hints
+from judging.core.preparation import prepared
 from judging.core.prompts import NameAt, Names, Rendered, RenderItem, estimated_tokens, names_of, render
 from judging.core.reading.words import PLAIN_NAMES, STRONG_NAMES, STRONG_WORDS
+from judging.core.results import Context, JudgedItem
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.wire import Path, dotted
-from judging.core.scripts import ScriptOutcome, run_preprocess
 
 CODES: dict[str, Text] = {
     "template_blank": gettext_noop("The template is empty: the judge would be asked nothing."),
@@ -385,21 +387,22 @@ def _is_unexpected_none(note: NameAt, item: RenderItem) -> bool:
 
 
 def subjects(
-    sandbox: Sandbox, answers: Iterable[Answer], script: str | None, *, of_pairs: bool = False
+    sandbox: Sandbox, answers: Iterable[Answer], scripts: Sequence[Script] = (), *, of_pairs: bool = False
 ) -> Iterator[Subject]:
-    """The template's variables for each answer, after running the preprocess script if there is one.
+    """The template's variables for each answer, after running the scripts before the first judge.
 
     `of_pairs`: each answer of a row with the next, the last with the first, so that each is A once and B once.
     """
     pairs = _pairs_in(answers) if of_pairs else ((*answer, None) for answer in answers)
-    if not script:
+    if not scripts:
         yield from ((line, _render_item(data, response, other)) for line, data, response, other in pairs)
         return
     for batch in _batches(pairs):
-        items = [(data, response or {}) for _line, data, response, _other in batch]
-        ran = run_preprocess(sandbox, script, items, others=[other for *_answer, other in batch])
-        for (line, data, response, other), outcome in zip(batch, ran, strict=True):
-            yield line, _after(outcome, data, response, other)
+        items = [JudgedItem(data, response or {}, other=other) for _line, data, response, other in batch]
+        for (line, _data, response, _other), result in zip(
+            batch, prepared(sandbox, scripts, items), strict=True
+        ):
+            yield line, result.failure or _prepared_item(result.context, has_answer=response is not None)
 
 
 Pair = tuple[int, dict[str, Any], dict[str, Any] | None, dict[str, Any] | None]
@@ -412,18 +415,10 @@ def _pairs_in(answers: Iterable[Answer]) -> Iterator[Pair]:
             yield line, data, response, row[(place + 1) % len(row)][2] or {}
 
 
-def _after(
-    outcome: ScriptOutcome,
-    data: dict[str, Any],
-    response: dict[str, Any] | None,
-    other: dict[str, Any] | None,
-) -> RenderItem | SandboxFailure:
-    if outcome.failure:
-        return outcome.failure
-    added = outcome.changed["response"]
-    seen = response if response is None and not added else (response or {}) | added
-    other = None if other is None else other | outcome.changed.get("other_response", {})
-    return _render_item(data | outcome.changed["data"], seen, other, outcome.result)
+def _prepared_item(context: Context, *, has_answer: bool) -> RenderItem:
+    item = context.item
+    seen = item.response if has_answer or item.response else None
+    return _render_item(item.data, seen, item.other, context.preprocess_result)
 
 
 def _render_item(

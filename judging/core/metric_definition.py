@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from datasets.core.kinds import (
 from judging.core.judges.protocols import CHAT
 from judging.core.reading.gives import Gives
 from judging.core.rules.check import read_program
+from judging.core.scripts import ScriptKind
 from judging.core.values import Value, scale_level, verdict_code
 
 ParserSpec = str | dict[str, str]
@@ -32,6 +33,10 @@ Undefined = Literal["strict", "lenient"]
 SandboxMode = Literal["batch", "item"]
 Compares = Literal["reference", "all", "baseline"]
 Structured = Literal["auto", "on", "off"]
+StepType = Literal["PREPROCESS", "JUDGE_MODEL", "RULES", "POSTPROCESS"]
+STEP_TYPES: tuple[StepType, ...] = ("PREPROCESS", "JUDGE_MODEL", "RULES", "POSTPROCESS")
+SCRIPT_KINDS: dict[StepType, ScriptKind] = {"PREPROCESS": "preprocess", "POSTPROCESS": "postprocess"}
+_SCRIPT_STEPS: dict[ScriptKind, StepType] = {kind: step for step, kind in SCRIPT_KINDS.items()}
 JURIES: tuple[Jury, ...] = ("mean", "median", "majority")
 UNDEFINED: tuple[Undefined, ...] = ("strict", "lenient")
 SANDBOX: tuple[SandboxMode, ...] = ("batch", "item")
@@ -72,12 +77,29 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.repeats * (2 if self.both_orders else 1)
 
 
-class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A named pipeline. Scripts are source texts; `undefined` is strict or lenient, `sandbox` batch or item.
+class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A script step. `after`: how many of the metric's judge models (or 1: its rule program) stand before it."""
 
-    `rules`: the text of a rule program, used in place of scoring judge models; a judge model next to it is called for
-    the program's judged lines. `jury`: how the judges' votes are combined without a postprocess script; `quorum`: the
-    minimum number of valid votes. Without `scale_declared` an imported metric has no lowest and highest score.
+    kind: ScriptKind
+    source: str
+    after: int = 0
+
+
+class Step(NamedTuple):
+    """A step of a metric. `number`: of its script among the scripts, or of its judge model among the judge models."""
+
+    type: StepType
+    number: int
+
+
+class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A named pipeline of `steps`; `undefined` is strict or lenient, `sandbox` batch or item.
+
+    `judges` and `scripts` are in the order in which they run; each script knows its place among the judges. `rules`:
+    the text of a rule program, used in place of scoring judge models; a judge model next to it is called for the
+    program's judged lines. `jury`: how the votes of the last judges in a row are combined where no script gives the
+    value; `quorum`: the minimum number of valid votes. Without `scale_declared` an imported metric has no lowest and
+    highest score.
 
     `gives`: the kind of its values (`datasets.core.kinds`); '' if it does not say, see `kind`. Categories have
     `labels`. Comparisons: whether an answer is compared with its row's reference, every candidate's or the one of
@@ -93,10 +115,9 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     max_score: float = 10
     undefined: Undefined = "strict"
     sandbox: SandboxMode = "batch"
-    preprocess: str = ""
+    scripts: tuple[Script, ...] = ()
     judges: tuple[JudgeModel, ...] = ()
     rules: str = ""
-    postprocess: str = ""
     jury: Jury = "mean"
     quorum: int = 1
     gives: str = ""
@@ -117,12 +138,7 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     @property
     def kind(self) -> str:
         """What it gives; '' if that is whatever its last script returns."""
-        return self.gives if self.gives or self.ends_with_script else self.asks_for
-
-    @property
-    def ends_with_script(self) -> bool:
-        """Whether a script's return is its value."""
-        return bool(self.postprocess) or not (self.judges or self.rules)
+        return self.gives if self.gives or self.scored_by_script else self.asks_for
 
     @property
     def asks_for(self) -> str:
@@ -147,6 +163,77 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     def asks_by_criterion(self) -> bool:
         """Whether a request asks about one criterion of the row's rubric."""
         return self.gives == CHECKLIST and not self.at_once
+
+    @property
+    def judging_steps(self) -> int:
+        """How many steps judge: its judge models, or 1 for a rule program."""
+        return 1 if self.rules else len(self.judges)
+
+    @property
+    def stages(self) -> list[int | range]:
+        """What runs one after the other: scripts, by their number, and judge models in a row, by their numbers. A rule
+        program is `range(1)`."""
+        stages: list[int | range] = []
+        judging = 0
+        for number, script in enumerate(self.scripts):
+            if script.after > judging:
+                stages.append(range(judging, script.after))
+                judging = script.after
+            stages.append(number)
+        if judging < self.judging_steps:
+            stages.append(range(judging, self.judging_steps))
+        return stages
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order in which they run; judge models in a row may run together."""
+        steps: list[Step] = []
+        for stage in self.stages:
+            if isinstance(stage, int):
+                steps.append(Step(_SCRIPT_STEPS[self.scripts[stage].kind], stage))
+            else:
+                steps += [Step("RULES" if self.rules else "JUDGE_MODEL", number) for number in stage]
+        return tuple(steps)
+
+    @property
+    def first_row(self) -> range:
+        """The numbers of the first judge models in a row: what the steps before them do is known without asking."""
+        later = [script.after for script in self.scripts if script.after]
+        return range(min(later, default=self.judging_steps))
+
+    @property
+    def first_scripts(self) -> tuple[Script, ...]:
+        """The scripts before the first judge."""
+        return tuple(script for script in self.scripts if not script.after)
+
+    @property
+    def last_row(self) -> range:
+        """The numbers of the last judge models in a row, whose replies are read. Empty without judges."""
+        before = [script.after for script in self.scripts if script.after < self.judging_steps]
+        return range(max(before, default=0), self.judging_steps)
+
+    @property
+    def voters(self) -> tuple[JudgeModel, ...]:
+        """The judge models of `last_row`."""
+        return self.judges[self.last_row.start :]
+
+    @property
+    def scripts_before_judges(self) -> tuple[Script, ...]:
+        """The scripts that run before the last judge, on which its replies are based."""
+        return tuple(script for script in self.scripts if script.after < self.judging_steps)
+
+    @property
+    def value_scripts(self) -> list[int]:
+        """The numbers of the scripts whose results can be the value: the postprocesses after the last judge, or the
+        preprocesses of a metric of nothing else."""
+        last = [number for number, script in enumerate(self.scripts) if script.after == self.judging_steps]
+        post = [number for number in last if self.scripts[number].kind == "postprocess"]
+        return post if post or self.judging_steps else last
+
+    @property
+    def scored_by_script(self) -> bool:
+        """Whether its values are what a script returns."""
+        return bool(self.value_scripts) or not self.judging_steps
 
     @property
     def compares_candidates(self) -> bool:
@@ -240,12 +327,14 @@ class MetricDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
             judged = [rule for rule in program.rules if rule.function.by == "judge"] if program else []
             return sum(fields if rule.target.kind == "all" else 1 for rule in judged)
         each = criteria if self.asks_by_criterion else 1
-        return sum(judge.calls for judge in self.judges) * each
+        return sum(
+            judge.calls * (each if number in self.last_row else 1) for number, judge in enumerate(self.judges)
+        )
 
     @property
     def votes(self) -> int:
         """The maximum number of votes on one response; a comparison in both orders counts as one."""
-        return sum(judge.repeats for judge in self.judges)
+        return sum(judge.repeats for judge in self.voters)
 
     def level(self, value: str | None, score: float | None) -> int | None:
         """The level (from 1) of a stored value with this score on the scale; None without a number on a scale."""

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import chain
 from typing import Any, Literal
 
 from judging.core.metric_definition import JudgeModel, Label, MetricDefinition
+from judging.core.scripts import ScriptKind
 
 Kind = Literal["same", "gone", "new", "skipped"]
 MOST_COMPARISONS = 4_000_000  # of pairs of lines; longer texts are shown as replaced as a whole
@@ -29,7 +31,6 @@ _METRIC_SETTINGS = (
     *("min_score", "max_score", "whole", "step", "at_once", "structured", "ask_again"),
     *("undefined", "sandbox", "jury", "quorum"),
 )
-_METRIC_TEXTS = ("preprocess", "rules", "postprocess")
 _JUDGE_SETTINGS = (
     "endpoint",
     "url",
@@ -67,10 +68,12 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """How a text differs; `name` is the field's name in the definition."""
+    """How a text differs; `name` is the field's name in the definition, or a script's kind with its number, if it is
+    not the first of its kind."""
 
     name: str
     lines: tuple[DiffLine, ...]
+    number: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,46 @@ class MetricPart:
 def difference(before: MetricDefinition, after: MetricDefinition) -> tuple[MetricPart, ...]:
     """The parts that differ: the metric first, then its judge models in their new order, then removed ones."""
     settings = _changed_settings(before, after, _METRIC_SETTINGS)
-    whole = MetricPart(None, "same", settings, _changed_texts(before, after, _METRIC_TEXTS))
+    texts = (*_changed_scripts(before, after), *_changed_texts(before, after, ("rules",)))
+    whole = MetricPart(None, "same", (*settings, *_moved_steps(before, after)), texts)
     return tuple(part for part in (whole, *_judges(before.judges, after.judges)) if part.differs)
+
+
+def _moved_steps(before: MetricDefinition, after: MetricDefinition) -> tuple[Setting, ...]:
+    """The order of the steps, if the same steps are in another order. Judge models in a row have none."""
+    was, now = _rows_of_steps(before), _rows_of_steps(after)
+    if was == now or sorted(chain.from_iterable(was)) != sorted(chain.from_iterable(now)):
+        return ()
+    return (Setting("steps", *(" → ".join(", ".join(row) for row in rows) for rows in (was, now))),)
+
+
+def _rows_of_steps(metric: MetricDefinition) -> list[list[str]]:
+    return [
+        [metric.scripts[stage].kind]
+        if isinstance(stage, int)
+        else ["rules"]
+        if metric.rules
+        else sorted(metric.judges[number].name for number in stage)
+        for stage in metric.stages
+    ]
+
+
+def _changed_scripts(before: MetricDefinition, after: MetricDefinition) -> tuple[TextChange, ...]:
+    """Scripts are compared with those of the same kind and number of this kind."""
+    old, new = _numbered(before), _numbered(after)
+    return tuple(
+        TextChange(kind, tuple(lines_of(was, now)), number)
+        for kind, number in dict.fromkeys((*new, *old))
+        if (was := old.get((kind, number), "")) != (now := new.get((kind, number), ""))
+    )
+
+
+def _numbered(metric: MetricDefinition) -> dict[tuple[ScriptKind, int], str]:
+    sources: dict[tuple[ScriptKind, int], str] = {}
+    for script in metric.scripts:
+        number = 1 + sum(kind == script.kind for kind, _ in sources)
+        sources[script.kind, number] = script.source
+    return sources
 
 
 def _judges(before: tuple[JudgeModel, ...], after: tuple[JudgeModel, ...]) -> Iterator[MetricPart]:

@@ -25,10 +25,14 @@ from judging.core.judges.protocols import CHAT, PROTOCOLS
 from judging.core.metric_definition import (
     JURIES,
     SANDBOX,
+    SCRIPT_KINDS,
+    STEP_TYPES,
     UNDEFINED,
     JudgeModel,
     MetricDefinition,
     ParserSpec,
+    Script,
+    Step,
 )
 from judging.core.metrics_file_kind import (
     ASKING_KEYS,
@@ -85,8 +89,6 @@ KEYS = {
 # The program defines its questions and their parsing.
 _NOT_BESIDE_RULES = (*_TEMPLATE, "parse", *ASKING_KEYS, "repeats", "both_orders")
 _RULES_JUDGE = tuple(key for key in KEYS["judge_model"] if key not in _NOT_BESIDE_RULES)
-_STEPS = ("PREPROCESS", "JUDGE_MODEL", "POSTPROCESS", "RULES")
-_PLACES = {"PREPROCESS": 0, "JUDGE_MODEL": 1, "RULES": 1, "POSTPROCESS": 2}
 _FOREIGN = {
     "PREPROCESS": ("judge_model",),
     "JUDGE_MODEL": ("filename", "file_content"),
@@ -112,8 +114,7 @@ PROBLEMS: dict[str, Text] = {
     "no_script": gettext_noop("The step has no script. Set “filename” or “file_content”."),
     "several_scripts": gettext_noop("The step has two scripts. Set either “filename” or “file_content”."),
     "key_of_other_step": gettext_noop("“%(key)s” is not valid in a step of type %(step)s."),
-    "step_out_of_order": gettext_noop("%(step)s is out of order. The order is %(order)s."),
-    "step_twice": gettext_noop("Duplicate %(step)s. A pipeline can have only one."),
+    "rules_twice": gettext_noop("Duplicate RULES. A pipeline can have only one."),
     "rules_error": gettext_noop(
         "Error in the rule program, line %(rule_line)s, column %(rule_column)s: %(sentence)s"
     ),
@@ -235,10 +236,9 @@ class _MetricsReader:
             max_score=high,
             undefined=fields.choice("undefined", UNDEFINED, "strict"),
             sandbox=fields.choice("sandbox", SANDBOX, "batch"),
-            preprocess=steps.preprocess,
+            scripts=tuple(steps.scripts),
             judges=tuple(judges),
             rules=steps.rules,
-            postprocess=steps.postprocess,
             jury=fields.choice("jury", JURIES, "mean"),
             quorum=fields.whole("quorum", 1, 1, 10_000),
             **{"gives": kind_of_builtins(steps.judge_keys)} | kind,
@@ -340,32 +340,32 @@ class _MetricsReader:
 
 
 class _Steps:
-    """Collects the steps of one pipeline, which must be in order: preprocess, judge models, postprocess."""
+    """Collects the steps of one pipeline, in any order."""
 
     def __init__(self, reader: _MetricsReader, low: float, high: float) -> None:
         self.reader, self.low, self.high = reader, low, high
-        self.preprocess = self.postprocess = ""
+        self.scripts: list[Script] = []
         self.rules = ""
         self.judges: list[JudgeModel] = []
         self.judge_keys: list[JudgeKeys] = []
-        self._last = -1
-        self._kinds: set[str] = set()
+        self._judging: list[str] = []  # the types of the judging steps so far
 
     def take(self, fields: Fields) -> None:
         kind = fields.text("type", required=True)
-        if kind not in _STEPS:
+        if kind not in STEP_TYPES:
             if kind:
-                fields.wrong("type", "not_an_option", value=kind[:80], options=", ".join(_STEPS))
+                fields.wrong("type", "not_an_option", value=kind[:80], options=", ".join(STEP_TYPES))
             return
-        self._check_order(fields, kind)
         for foreign in _FOREIGN[kind]:
             if foreign in fields:
                 fields.wrong(foreign, "key_of_other_step", step=kind)
-        if kind == "PREPROCESS":
-            self.preprocess = self.reader.script(fields)
-        elif kind == "POSTPROCESS":
-            self.postprocess = self.reader.script(fields)
-        elif kind == "RULES":
+        if script := SCRIPT_KINDS.get(kind):
+            source = self.reader.script(fields)
+            self.scripts.append(Script(kind=script, source=source, after=len(self._judging)))
+            return
+        self._check_alone(fields, kind)
+        self._judging.append(kind)
+        if kind == "RULES":
             self._take_rules(fields)
         elif (judge := fields.mapping("judge_model", KEYS["judge_model"])) is not None:
             model, keys = self.reader.judge(judge, self.low, self.high)
@@ -385,16 +385,11 @@ class _Steps:
         elif reading and reading.program and reading.program.needs_judge:
             fields.wrong("", "rules_need_judge")
 
-    def _check_order(self, fields: Fields, kind: str) -> None:
-        place = _PLACES[kind]
-        if {"RULES", "JUDGE_MODEL"} <= self._kinds | {kind} and place == 1:
+    def _check_alone(self, fields: Fields, kind: str) -> None:
+        if {"RULES", "JUDGE_MODEL"} <= {*self._judging, kind}:
             fields.wrong("type", "rules_beside_judges")
-        elif place < self._last:
-            fields.wrong("type", "step_out_of_order", step=kind, order=" → ".join(_STEPS[:3]))
-        elif place == self._last and kind != "JUDGE_MODEL":
-            fields.wrong("type", "step_twice", step=kind)
-        self._last = max(self._last, place)
-        self._kinds.add(kind)
+        elif kind == "RULES" and self._judging:
+            fields.wrong("type", "rules_twice")
 
 
 def _parse(fields: Fields, offered: str, low: float, high: float) -> ParserSpec:
@@ -439,16 +434,6 @@ def write_metrics_file(metrics: Sequence[MetricDefinition]) -> str:
 
 
 def _metric(metric: MetricDefinition) -> dict[str, Any]:
-    pipeline: list[dict[str, Any]] = []
-    if metric.preprocess:
-        pipeline.append({"type": "PREPROCESS", "file_content": metric.preprocess})
-    if metric.rules:
-        judge = {"judge_model": _asked(metric.judges[0])} if metric.judges else {}
-        pipeline.append({"type": "RULES", "file_content": metric.rules, **judge})
-    else:
-        pipeline += [{"type": "JUDGE_MODEL", "judge_model": _judge(metric, judge)} for judge in metric.judges]
-    if metric.postprocess:
-        pipeline.append({"type": "POSTPROCESS", "file_content": metric.postprocess})
     # Not in the original format, so written only if they differ from the default.
     jury = {"jury": metric.jury} if metric.jury != "mean" else {}
     quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}
@@ -459,8 +444,17 @@ def _metric(metric: MetricDefinition) -> dict[str, Any]:
         "sandbox": metric.sandbox,
         **jury,
         **quorum,
-        "pipeline": pipeline,
+        "pipeline": [{"type": step.type, **_step(metric, step)} for step in metric.steps],
     }
+
+
+def _step(metric: MetricDefinition, step: Step) -> dict[str, Any]:
+    if step.type == "RULES":
+        judge = {"judge_model": _asked(metric.judges[0])} if metric.judges else {}
+        return {"file_content": metric.rules, **judge}
+    if step.type == "JUDGE_MODEL":
+        return {"judge_model": _judge(metric, metric.judges[step.number])}
+    return {"file_content": metric.scripts[step.number].source}
 
 
 def _asked(judge: JudgeModel) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def check_kind(metric: MetricDefinition, fields: Fields, judges: Sequence[JudgeK
         fields.wrong("pairs", "pairs_without_all")
     if "jury" in fields and metric.votes_by_majority and metric.jury != "majority":
         fields.wrong("jury", "jury_of_scores")
-    if metric.rules and metric.gives not in ("", SCORE) and not metric.postprocess:
+    if metric.rules and metric.gives not in ("", SCORE) and not metric.value_scripts:
         fields.wrong("gives", "rules_give_scores")
     _check_step(metric, fields)
     for judge in judges:
@@ -205,7 +205,7 @@ def _check_judge(metric: MetricDefinition, judge: JudgeKeys) -> None:
     """A script after the judges may make any kind of what they say."""
     fields = judge.fields
     parse = fields.value("parse")
-    if metric.gives and not metric.postprocess:
+    if metric.gives and not metric.value_scripts:
         for name, kind in (("parse", parse), ("builtin", judge.builtin)):
             if kind in READABLE_KINDS and kind != metric.gives:
                 fields.wrong(name, "parse_of_other_kind", kind=kind, gives=metric.gives)

@@ -1,4 +1,4 @@
-"""Judges one response: preprocess → judge models in order → postprocess or parsing → outcome.
+"""Judges one response: runs the metric's scripts and judge models in order, and concludes the outcome.
 
 Does no I/O itself: processes and networks are reached only through `Effects` and `Ask` (results.py).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import mean, median, multimode
 from typing import Any
 
@@ -23,7 +23,7 @@ from judging.core.checklists import (
     rubric_of,
 )
 from judging.core.judges.reply import REFUSED
-from judging.core.metric_definition import Jury, MetricDefinition
+from judging.core.metric_definition import Jury, MetricDefinition, Script
 from judging.core.pairs import ORDERS_DISAGREE, combine_settled, settled_verdict, strength_of
 from judging.core.reading.reader import why_unread
 from judging.core.reading.reasons import NO_MAJORITY, REFUSAL
@@ -32,6 +32,7 @@ from judging.core.results import (
     FORMAT_FAILED,
     ORDER_FLIP,
     TRUNCATED,
+    WOULD_ASK_AGAIN,
     Ask,
     Context,
     Effects,
@@ -51,6 +52,19 @@ QUORUM = "quorum"  # reason: fewer valid votes than the metric requires
 MOST_DETAIL = 100  # characters of what a judge said instead of a verdict
 OTHER_KIND = "other_kind"  # reason: the last script returned another type of value than the metric gives
 TIED = "jury_tied"  # reason: no value has more votes than every other
+_NO_JUDGE = Failure("no_judge")
+_NOT_JUDGED = Outcome.error(_NO_JUDGE.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the last judging step of a metric led to: its rule program, or its last judges in a row."""
+
+    outcome: Outcome = _NOT_JUDGED
+    verdicts: tuple[Verdict, ...] = ()
+    rules: Ruled | None = None
+    checklist: str = ""
+    failure: Failure | None = None
 
 
 async def judge_item(
@@ -66,79 +80,162 @@ async def judge_item(
     outcome's reason; no exception is raised for them.
     """
     started = time.perf_counter()
-    context, before = Context(item), previous.preprocess if previous else None
-    if metric.preprocess:
-        before = before or await effects.preprocess(context)
-        if before.failure:
-            return JudgementResult(_failed(before.failure), preprocess=before)
-        context = Context(with_changes(item, before.changed), before.result)
-    if metric.rules:
-        ruled = await effects.apply_rules(context.item, ask, previous)
-        context = replace(context, calls=ruled.calls)
-        after = await effects.postprocess(context) if metric.postprocess else None
-        flags = (*effects.flags(item), *flags_of(ruled.calls)) if ruled.calls else ()
-        result = result_by_rules(ruled, before, after, flags)
-    else:
-        result = await _judge_by_models(item, context, metric, effects, ask, previous, before)
-    seconds = time.perf_counter() - started
-    return msgspec.structs.replace(result, outcome=outcome_of_kind(metric, result.outcome), seconds=seconds)
+    if previous and previous.left and await _would_ask_again(item, metric, effects, previous):
+        left = previous.left
+        return msgspec.structs.replace(left, flags=tuple(dict.fromkeys((*left.flags, WOULD_ASK_AGAIN))))
+    context, judged, failure = Context(item), Judged(), None
+    for stage in metric.stages:
+        if isinstance(stage, int):
+            context, failure = await run_script(stage, metric, context, effects, previous)
+        else:
+            context, judged = await _judge(stage, metric, context, effects, ask, previous)
+            failure = judged.failure
+        if failure is not None:
+            break
+    if failure is not None:
+        judged = replace(judged, outcome=_failed(failure), checklist="")
+    elif metric.value_scripts:
+        judged = replace(judged, outcome=_returned(metric, context), checklist="")
+    return JudgementResult(
+        outcome_of_kind(metric, judged.outcome),
+        context.calls,
+        judged.verdicts,
+        context.scripts,
+        (*_flags_of_rules(judged.rules), *_flags(item, context.calls, judged.verdicts, effects)),
+        time.perf_counter() - started,
+        judged.rules,
+        judged.checklist,
+    )
 
 
-async def _judge_by_models(
-    item: JudgedItem,
-    context: Context,
+async def _would_ask_again(
+    item: JudgedItem, metric: MetricDefinition, effects: Effects, previous: PreviousReplies
+) -> bool:
+    """Whether the scripts before the last judges give other results than those that the stored replies are based on."""
+    context, stored = Context(item), previous.scripts
+    for number, script in enumerate(metric.scripts_before_judges):
+        calls = tuple(call for call in previous.calls if call.judge < script.after)
+        result = await effects.scripts[number](replace(context, calls=calls))
+        if number >= len(stored) or _effect(result) != _effect(stored[number]):
+            return True
+        context = with_result(context, script, result)
+    return False
+
+
+def _effect(result: ScriptResult) -> tuple[object, ...]:
+    """What the steps after a script see of it. 1 and true are different results."""
+    changed = {side: fields for side, fields in result.changed.items() if fields}
+    return (
+        type(result.result),
+        result.result,
+        msgspec.json.encode(changed, order="sorted"),
+        result.failure is None,
+    )
+
+
+async def _judge(
+    row: range,
     metric: MetricDefinition,
+    context: Context,
     effects: Effects,
     ask: Ask | None,
     previous: PreviousReplies | None,
-    before: ScriptResult | None,
-) -> JudgementResult:
-    if previous is not None:
-        context = replace(context, calls=previous.calls)
-    elif metric.judges and (metric.gives != CHECKLIST or rubric_of(context.item.data)):
-        assert ask is not None
-        context, failure = await ask_judges(metric, context, effects, ask)
-        if failure is not None:
-            flags = flags_of(context.calls)
-            return JudgementResult(_failed(failure), context.calls, preprocess=before, flags=flags)
-    rubric = rubric_of(context.item.data) if metric.gives == CHECKLIST else None
-    if metric.gives == CHECKLIST and rubric is None:
-        return JudgementResult(Outcome.error(NO_RUBRIC), preprocess=before)
-    verdicts = await read_verdicts(
-        context.calls, effects, len(rubric.criteria) if rubric and metric.at_once else 0
-    )
-    after = await effects.postprocess(context) if metric.postprocess else None
-    flipped = (ORDER_FLIP,) if any(verdict.flip for verdict in verdicts) else ()
-    flags = (*effects.flags(item), *flipped, *flags_of(context.calls))
-    checklist = ""
-    if rubric is None or after is not None:
-        outcome = conclude(metric, before, context.calls, verdicts, after)
+) -> tuple[Context, Judged]:
+    """Run the rule program, or the judges in a row, and return the context with their calls. Only the replies of the
+    last judges are read."""
+    if metric.rules:
+        ruled = await effects.apply_rules(context.item, ask, previous)
+        return replace(context, calls=ruled.calls), Judged(ruled.outcome, ruled.verdicts, rules=ruled)
+    if row == metric.last_row and metric.gives == CHECKLIST:
+        return await _judge_checklist(row, metric, context, effects, ask, previous)
+    context, failure = await ask_judges(row, metric, context, effects, ask, previous)
+    if failure is not None or row != metric.last_row:
+        return context, Judged(failure=failure)
+    calls = _calls_in(row, context)
+    verdicts = await read_verdicts(calls, effects)
+    return context, Judged(combine_verdicts(metric, calls, verdicts), verdicts)
+
+
+async def _judge_checklist(
+    row: range,
+    metric: MetricDefinition,
+    context: Context,
+    effects: Effects,
+    ask: Ask | None,
+    previous: PreviousReplies | None,
+) -> tuple[Context, Judged]:
+    """Let the last judges say of each criterion of the row's rubric whether it is met."""
+    rubric = rubric_of(context.item.data)
+    if rubric is None:
+        return context, Judged(failure=Failure(NO_RUBRIC))
+    context, failure = await ask_judges(row, metric, context, effects, ask, previous)
+    if failure is not None:
+        return context, Judged(failure=failure)
+    calls = _calls_in(row, context)
+    verdicts = await read_verdicts(calls, effects, len(rubric.criteria) if metric.at_once else 0)
+    outcome, checklist = conclude_checklist(metric, rubric, calls, verdicts)
+    return context, Judged(outcome, verdicts, checklist=checklist.to_json())
+
+
+def _calls_in(row: range, context: Context) -> tuple[JudgeCall, ...]:
+    return tuple(call for call in context.calls if call.judge in row) if row.start else context.calls
+
+
+def _returned(metric: MetricDefinition, context: Context) -> Outcome:
+    """What the last script that can give the value returned, or of several the last that returned one."""
+    returned = [context.scripts[number].result for number in metric.value_scripts]
+    return outcome_of_value(next((value for value in reversed(returned) if value is not None), None))
+
+
+def result_by_rules(ruled: Ruled) -> JudgementResult:
+    """The result of a metric that is a rule program without scripts and judges."""
+    return JudgementResult(ruled.outcome, flags=_flags_of_rules(ruled), rules=ruled)
+
+
+def _flags_of_rules(ruled: Ruled | None) -> tuple[str, ...]:
+    """The flag of an answer without the format that the rule program requires."""
+    return (FORMAT_FAILED,) if ruled and ruled.failure else ()
+
+
+async def run_script(
+    number: int,
+    metric: MetricDefinition,
+    context: Context,
+    effects: Effects,
+    previous: PreviousReplies | None = None,
+) -> tuple[Context, Failure | None]:
+    """Run a script and return the context with its result and changes, and why it failed, or None.
+
+    With `previous`, the stored result is used if judges follow, because their replies are based on it.
+    """
+    script = metric.scripts[number]
+    if previous and script.after < metric.judging_steps and number < len(previous.scripts):
+        result = previous.scripts[number]
     else:
-        outcome, judged = conclude_checklist(metric, rubric, context.calls, verdicts)
-        checklist = judged.to_json()
-    return JudgementResult(outcome, context.calls, verdicts, before, after, flags, checklist=checklist)
+        result = await effects.scripts[number](context)
+    return with_result(context, script, result), result.failure
 
 
-def flags_of(calls: Sequence[JudgeCall]) -> tuple[str, ...]:
-    """Flags about the judges' replies: whether any was cut off by its token limit."""
-    return (TRUNCATED,) if any((call.reply or {}).get("finish_reason") == "length" for call in calls) else ()
+def with_result(context: Context, script: Script, result: ScriptResult) -> Context:
+    """The context after a script, with its result and changes."""
+    return Context(
+        with_changes(context.item, result.changed),
+        result.result if script.kind == "preprocess" else context.preprocess_result,
+        context.calls,
+        (*context.scripts, result),
+    )
 
 
-def result_by_rules(
-    ruled: Ruled,
-    before: ScriptResult | None = None,
-    after: ScriptResult | None = None,
-    flags: tuple[str, ...] = (),
-) -> JudgementResult:
-    """Build the result from a rule program's outcome; a postprocess script's result replaces that outcome."""
-    outcome = ruled.outcome if after is None else outcome_of_script(after)
-    flags = (FORMAT_FAILED, *flags) if ruled.failure else flags
-    return JudgementResult(outcome, ruled.calls, ruled.verdicts, before, after, flags, rules=ruled)
-
-
-def outcome_of_script(script: ScriptResult) -> Outcome:
-    """The outcome given by the metric's last script."""
-    return _failed(script.failure) if script.failure else outcome_of_value(script.result)
+def _flags(
+    item: JudgedItem, calls: Sequence[JudgeCall], verdicts: Sequence[Verdict], effects: Effects
+) -> tuple[str, ...]:
+    """The flags of what judges were shown and replied: whether the winner changed with the order, and whether any reply
+    was cut off by its token limit."""
+    if not calls:
+        return ()
+    cut = any((call.reply or {}).get("finish_reason") == "length" for call in calls)
+    flipped = any(verdict.flip for verdict in verdicts)
+    return (*effects.flags(item), *((ORDER_FLIP,) if flipped else ()), *((TRUNCATED,) if cut else ()))
 
 
 def outcome_of_kind(metric: MetricDefinition, outcome: Outcome) -> Outcome:
@@ -161,17 +258,27 @@ def _failed(failure: Failure) -> Outcome:
 
 
 async def ask_judges(
-    metric: MetricDefinition, context: Context, effects: Effects, ask: Ask
+    row: range,
+    metric: MetricDefinition,
+    context: Context,
+    effects: Effects,
+    ask: Ask | None,
+    previous: PreviousReplies | None = None,
 ) -> tuple[Context, Failure | None]:
-    """Call the judges and return the context with all calls, ordered by judge, repeat and side.
+    """Call the judges in a row and return the context with all calls so far, ordered by judge, repeat and side.
 
     The second value is the failure of a prompt that could not be rendered, or None. A round's prompts are all rendered
-    before its first call, so a prompt that fails to render costs nothing.
+    before its first call, so a prompt that fails to render costs nothing. With `previous`, nothing is asked.
     """
-    for judges in rounds(await effects.builds_on_others()) if len(metric.judges) > 1 else ([0],):
+    if previous is not None:
+        stored = tuple(call for call in previous.calls if call.judge in row)
+        return replace(context, calls=(*context.calls, *stored)), None
+    assert ask is not None
+    builds = (await effects.builds_on_others())[row.start : row.stop] if len(row) > 1 else (False,)
+    for judges in rounds(builds):
         questions: list[Question] = []
         for judge in judges:
-            prepared = await questions_of(judge, metric, context, effects)
+            prepared = await questions_of(row[judge], metric, context, effects)
             if isinstance(prepared, Failure):
                 return context, prepared
             questions += prepared
@@ -207,7 +314,7 @@ async def questions_of(
         seen = swapped_context(earlier) if swapped else earlier
         if seen is None:
             continue
-        for criterion in criteria_asked(metric, context.item.data):
+        for criterion in criteria_asked(metric, number, context.item.data):
             prompt = await effects.prompts[number](replace(seen, criterion=criterion) if criterion else seen)
             if isinstance(prompt, Failure):
                 return prompt
@@ -249,7 +356,7 @@ async def read_verdicts(
         if not call.swapped:
             first[place] = verdict
         elif place in first:
-            verdicts.append(combine_verdicts(first[place], verdicts[-1]))
+            verdicts.append(_both_orders(first[place], verdicts[-1]))
     return tuple(verdicts)
 
 
@@ -280,7 +387,7 @@ def _verdict(call: JudgeCall, parsed: Parsed) -> Verdict:
     )
 
 
-def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
+def _both_orders(first: Verdict, swapped: Verdict) -> Verdict:
     """Combine the verdicts of both orders. Unparsed if either is: a single order would be affected by position bias."""
     if isinstance(first.value, str) and isinstance(swapped.value, str):
         return _combine_of_pair(first, swapped, first.value, swapped.value)
@@ -295,7 +402,7 @@ def combine_verdicts(first: Verdict, swapped: Verdict) -> Verdict:
 def combine_replies(first: Parsed, swapped: Parsed) -> Verdict:
     """The combined verdict of one judge's replies in both orders, as they were read."""
     calls = [JudgeCall(0, 0, {}, None, None, [], swapped=in_other_order) for in_other_order in (False, True)]
-    return combine_verdicts(_verdict(calls[0], first), _verdict(calls[1], swapped))
+    return _both_orders(_verdict(calls[0], first), _verdict(calls[1], swapped))
 
 
 def _combine_of_pair(first: Verdict, swapped: Verdict, value: str, other: str) -> Verdict:
@@ -316,17 +423,10 @@ def counted_verdicts(calls: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]
     ]
 
 
-def conclude(
-    metric: MetricDefinition,
-    before: ScriptResult | None,
-    calls: tuple[JudgeCall, ...],
-    verdicts: tuple[Verdict, ...],
-    after: ScriptResult | None,
+def combine_verdicts(
+    metric: MetricDefinition, calls: tuple[JudgeCall, ...], verdicts: tuple[Verdict, ...]
 ) -> Outcome:
-    """The last script's result if the metric ends with one, otherwise the combined valid votes."""
-    last_script = after or (before if not metric.judges else None)
-    if last_script is not None:
-        return outcome_of_script(last_script)
+    """The combined valid votes of judges in a row."""
     offered = counted_verdicts(calls, verdicts)
     read = [verdict.value for verdict in offered if verdict.value is not None]
     unsettled = sum(verdict.reason == ORDERS_DISAGREE for verdict in offered)
@@ -341,7 +441,7 @@ def conclude(
         return _below_quorum(metric, votes, calls)
     if offered:
         return Outcome(UNPARSED, reason=offered[-1].reason, detail=offered[-1].detail)
-    return _failed(next((call.failure for call in reversed(calls) if call.failure), Failure("no_judge")))
+    return _failed(next((call.failure for call in reversed(calls) if call.failure), _NO_JUDGE))
 
 
 def _combine_pair_votes(settled: Sequence[str], unsettled: int) -> Outcome:

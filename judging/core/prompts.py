@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ import msgspec
 from datasets.core.kinds import CHECKLIST
 from judging.core.answer_format import answer_format, language_of
 from judging.core.checklists import criterion_variables, rubric_of
-from judging.core.metric_definition import MetricDefinition, Undefined
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Undefined
 from judging.core.results import Context
 from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
@@ -63,21 +64,22 @@ def render_item(context: Context, metric: MetricDefinition) -> RenderItem:
     )
 
 
-def postprocess_arguments(metric: MetricDefinition, context: Context) -> dict[str, Any]:
-    """The arguments of `postprocess` (docs/prompts.md)."""
+def script_arguments(judges: Sequence[JudgeModel], context: Context) -> dict[str, Any]:
+    """The arguments of a script (docs/prompts.md); without those that are empty because nothing came before it."""
     item = context.item
-    return {
-        "judge_reqs": context.requests,
-        "judge_resps": context.replies,
-        "judge_models": [_judge_model(metric, call.judge) for call in context.calls],
-        "data": item.data,
-        "resp": item.response,
-        **({} if item.other is None else {"other_resp": item.other}),
-    }
+    arguments: dict[str, Any] = {"data": item.data, "resp": item.response}
+    if item.other is not None:
+        arguments["other_resp"] = item.other
+    if context.calls:
+        arguments["judge_reqs"] = context.requests
+        arguments["judge_resps"] = context.replies
+        arguments["judge_models"] = [_judge_model(judges[call.judge]) for call in context.calls]
+    if context.scripts:
+        arguments["results"] = [script.result for script in context.scripts]
+    return arguments
 
 
-def _judge_model(metric: MetricDefinition, number: int) -> dict[str, Any]:
-    judge = metric.judges[number]
+def _judge_model(judge: JudgeModel) -> dict[str, Any]:
     seen: dict[str, Any] = {"name": judge.name, "judge_template_content": judge.template}
     if judge.params:
         seen["generation_params"] = judge.params

@@ -16,6 +16,7 @@ Order = Literal["first", "swapped", "both"]
 FORMAT_FAILED = "format_failed"  # flag: the answer lacks the format that the rule program requires
 INJECTED_VERDICT = "planted_verdict"  # flag: the text shown to a judge contains what looks like a verdict
 TRUNCATED = "truncated"  # flag: a judge's reply was cut off by its token limit
+WOULD_ASK_AGAIN = "would_ask_again"  # flag: not re-parsed, because its judges would be shown something else
 ORDER_FLIP = "order_flip"  # flag: the winner changed with the order in which the two were shown
 
 
@@ -49,13 +50,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What a script returned, changed and printed."""
+    """What a script returned, changed and printed; `seconds`: of processor time."""
 
     result: Value | None = None
     changed: dict[str, dict[str, Any]] = field(default_factory=dict)
     printed: str = ""
     failure: Failure | None = None
     line: int | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +171,13 @@ class Ruled(msgspec.Struct, frozen=True):
 
 
 class JudgementResult(msgspec.Struct, frozen=True):
-    """An outcome with everything that led to it. `checklist`: JSON of what became of each criterion."""
+    """An outcome with everything that led to it. `scripts`: the results of those that ran, in order. `checklist`: JSON
+    of what became of each criterion."""
 
     outcome: Outcome
     calls: tuple[JudgeCall, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    preprocess: ScriptResult | None = None
-    postprocess: ScriptResult | None = None
+    scripts: tuple[ScriptResult, ...] = ()
     flags: tuple[str, ...] = ()
     seconds: float = 0.0
     rules: Ruled | None = None
@@ -184,11 +186,13 @@ class JudgementResult(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The data of an item that templates and scripts can see so far. `criterion`: the number of the one asked about."""
+    """The data of an item that templates and scripts can see so far: the item as the scripts left it, the last
+    preprocess's result, the judges' calls and the scripts' results. `criterion`: the number of the one asked about."""
 
     item: JudgedItem
     preprocess_result: Value | None = None
     calls: tuple[JudgeCall, ...] = ()
+    scripts: tuple[ScriptResult, ...] = ()
     criterion: int = 0
 
     @property
@@ -208,10 +212,15 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class PreviousReplies:
-    """Stored data of an earlier attempt, to be parsed again: its judges' replies and preprocess results."""
+    """Stored data of an earlier attempt, to be parsed again: its judges' replies and its scripts' results.
+
+    `left`: what is left as it is if a script before the judges, which has changed since, gives another result; None if
+    none of these scripts has changed.
+    """
 
     calls: tuple[JudgeCall, ...]
-    preprocess: ScriptResult | None = None
+    scripts: tuple[ScriptResult, ...] = ()
+    left: JudgementResult | None = None
 
 
 Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall]]]
@@ -221,7 +230,10 @@ Ask = Callable[[Sequence[Question]], Awaitable[Sequence[JudgeCall]]]
 class Effects(Protocol):
     """The effects that judgements need besides calls. Implementations can batch them."""
 
-    async def preprocess(self, context: Context) -> ScriptResult: ...
+    @property
+    def scripts(self) -> Sequence[Callable[[Context], Awaitable[ScriptResult]]]:
+        """The metric's scripts."""
+        ...
 
     async def builds_on_others(self) -> tuple[bool, ...]:
         """For each judge model, whether its template uses requests or replies of earlier ones."""
@@ -235,8 +247,6 @@ class Effects(Protocol):
     async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         """Apply the metric's rule program to an item."""
         ...
-
-    async def postprocess(self, context: Context) -> ScriptResult: ...
 
     async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
         """The value of a judge model's reply, or the reason why there is none."""

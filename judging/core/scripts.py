@@ -3,12 +3,12 @@
 What scripts may do is specified in the scripts spec.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import msgspec
 
+from judging.core.results import Failure, ScriptResult
 from judging.core.sandbox.job import Job, SandboxFailure
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.session import Int64, ReportedFailure, failure_of
@@ -42,31 +42,42 @@ class _Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     failure: ReportedFailure | None
 
 
+def run_script(
+    sandbox: Sandbox,
+    kind: ScriptKind,
+    source: str,
+    items: list[dict[str, Any]],
+    *,
+    each_alone: bool = False,
+) -> list[ScriptOutcome]:
+    """Call the script's function with the arguments of each item, which are not modified: ``data``, ``resp`` and, as
+    far as there are any, ``other_resp``, ``judge_reqs``, ``judge_resps``, ``judge_models`` and ``results``.
+
+    One outcome per item, in order. A script that does not load is the same failure for every item.
+    """
+    outcomes = sandbox.run(_job(sandbox, kind, source, each_alone), items)
+    return [_outcome(outcome.value, outcome.failure, outcome.seconds) for outcome in outcomes]
+
+
 def run_preprocess(
     sandbox: Sandbox,
     source: str,
     items: list[tuple[dict[str, Any], dict[str, Any]]],
     *,
-    others: Sequence[dict[str, Any] | None] = (),
     each_alone: bool = False,
 ) -> list[ScriptOutcome]:
-    """Call ``preprocess`` for pairs of data and response; the given dicts are not modified.
-
-    ``others``: the second answer of each item, if candidates are compared. One outcome per item, in order. A
-    script that does not load is the same failure for every item.
-    """
+    """The same for a ``preprocess`` before any judge, for pairs of data and response."""
     calls = [{"data": data, "resp": resp} for data, resp in items]
-    for call, other in zip(calls, others, strict=False):
-        if other is not None:
-            call["other_resp"] = other
-    return _run(sandbox, _job(sandbox, "preprocess", source, each_alone), calls)
+    return run_script(sandbox, "preprocess", source, calls, each_alone=each_alone)
 
 
-def run_postprocess(
-    sandbox: Sandbox, source: str, items: list[dict[str, Any]], *, each_alone: bool = False
-) -> list[ScriptOutcome]:
-    """The same for ``postprocess``; items: ``judge_reqs``, ``judge_resps``, ``judge_models``, ``data`` and ``resp``."""
-    return _run(sandbox, _job(sandbox, "postprocess", source, each_alone), items)
+def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
+    """The outcome as it is stored with a judgement."""
+    why, failure = outcome.failure, None
+    if why:
+        failure = Failure(f"script_{why.code}", failure_detail(kind, why))
+    line = why.line if why else None
+    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, line, outcome.seconds)
 
 
 def load_failure(sandbox: Sandbox, kind: ScriptKind, source: str) -> SandboxFailure | None:
@@ -85,10 +96,6 @@ def failure_detail(kind: ScriptKind, failure: SandboxFailure) -> str:
 def _job(sandbox: Sandbox, kind: ScriptKind, source: str, each_alone: bool = False) -> Job[_Reply]:
     options = {"most": sandbox.limits.output_characters, "printed": sandbox.limits.printed_characters}
     return Job(kind, source, _Reply, options, each_alone)
-
-
-def _run(sandbox: Sandbox, job: Job[_Reply], items: list[dict[str, Any]]) -> list[ScriptOutcome]:
-    return [_outcome(reply.value, reply.failure, reply.seconds) for reply in sandbox.run(job, items)]
 
 
 def _outcome(reply: _Reply | None, failure: SandboxFailure | None, seconds: float) -> ScriptOutcome:

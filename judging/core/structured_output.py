@@ -53,4 +53,4 @@ def _read_by_us_alone(metric: MetricDefinition, judge: JudgeModel) -> bool:
     ours = ANSWER_FORMAT in judge.template or any(
         judge.template == known.source for known in BUILTINS.values()
     )
-    return ours and isinstance(judge.parse, str) and not metric.postprocess
+    return ours and isinstance(judge.parse, str) and not metric.value_scripts

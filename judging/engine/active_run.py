@@ -134,7 +134,9 @@ class ActiveRun:
             leased = chunks.lease(self.pk, self.shared.owner)
         if leased is None:
             return None
-        items = chunks.load(leased, self.form, lambda key: self.effects_of(key).numbers)
+        items = chunks.load(
+            leased, self.form, lambda key: self.effects_of(key).numbers, self._scripts_before_judges_changed
+        )
         programs = {key: self.effects_of(key).alone for key in {item.metric for item in items}}
         loaded = LoadedChunk(leased)
         for item in items:
@@ -146,6 +148,10 @@ class ActiveRun:
             else:
                 loaded.items.append(item)
         return loaded
+
+    def _scripts_before_judges_changed(self, key: chunks.MetricKey) -> bool:
+        now, then = (self.effects_of(metric).metric for metric in (key, (key[0], None)))
+        return now.scripts_before_judges != then.scripts_before_judges
 
     def start(self, loaded: LoadedChunk) -> None:
         """Hold the chunk and start a task for each remaining item."""

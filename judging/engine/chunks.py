@@ -20,7 +20,7 @@ from judging.core.rules.values import exact_json
 from judging.engine.generation_store import Generated, Unanswered
 from judging.engine.stopping import run_stopped
 from judging.records.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
-from judging.records.stored_replies import previous_replies
+from judging.records.stored_replies import previous_replies, results_before
 
 LEASE_SECONDS = 30.0
 _MAY_FINISH = (RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED)
@@ -105,14 +105,19 @@ def load(
     leased: Leased,
     form: Format,
     numbers: Callable[[MetricKey], NumberFormat] = lambda _key: "plain",
+    may_ask_again: Callable[[MetricKey], bool] = lambda _key: False,
 ) -> list[ToJudge]:
-    """Load the unjudged items of a chunk. `numbers` returns the number format that a metric needs."""
+    """Load the unjudged items of a chunk. `numbers` returns the number format that a metric needs; `may_ask_again`,
+    whether the scripts before its judges are others than those that its stored replies are based on."""
     unjudged = Judgement.objects.filter(
         run=leased.run, position__range=(leased.first, leased.last), state=JudgementState.NOT_RUN
     )
     items = list(unjudged.order_by("position").values_list(*_ITEM))
     rows = RowReader(form)
     earlier = previous_replies([replies_from for _, _, _, replies_from, *_ in items if replies_from])
+    left = results_before(
+        [pk for pk, metric, reading, replies, *_ in items if replies and may_ask_again((metric, reading))]
+    )
     loaded = []
     for judgement, metric, reading, replies_from, row, raw, shown_first, *answers in items:
         response, candidate, number, answer, other, other_candidate, other_number, other_answer = answers
@@ -121,10 +126,10 @@ def load(
         if other is not None:
             item = replace(item, other=response_data(other_answer), other_first=shown_first == 2)
             asks += [] if other_answer else [Unanswered(other, other_candidate, other_number, is_other=True)]
-        key = (metric, reading)
-        loaded.append(
-            ToJudge(judgement, leased.run, leased.chunk, key, item, earlier.get(replies_from), tuple(asks))
-        )
+        key, previous = (metric, reading), earlier.get(replies_from)
+        if previous and judgement in left:
+            previous = replace(previous, left=left[judgement])
+        loaded.append(ToJudge(judgement, leased.run, leased.chunk, key, item, previous, tuple(asks)))
     return loaded
 
 

@@ -80,6 +80,6 @@ def bounds_of(run_metric: RunMetric, values: list[float]) -> tuple[float, float]
     """The bounds of the metric's scores: its scale, or 0 and 1 for a rate; None if the values fit neither."""
     definition = MetricDefinition.from_json(run_metric.definition)
     scales = [(definition.min_score, definition.max_score)]
-    if definition.postprocess or not definition.judges:
+    if definition.scored_by_script or definition.rules:
         scales = [(0.0, 1.0), *scales]  # a script's bool is a rate
     return next((scale for scale in scales if scale[0] <= min(values) and max(values) <= scale[1]), None)

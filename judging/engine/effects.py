@@ -11,9 +11,9 @@ from judging.core.asking_again import ASKED_AGAIN, correction, further_request, 
 from judging.core.injection_check import holds_verdict
 from judging.core.judges.client import AskResult
 from judging.core.judges.settings import Request, build_request
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.pipeline import read_call, result_by_rules
-from judging.core.prompts import names_of, postprocess_arguments, render, render_item
+from judging.core.prompts import names_of, render, render_item, script_arguments
 from judging.core.replies import Parsed, Parser, make_parser
 from judging.core.results import (
     INJECTED_VERDICT,
@@ -36,13 +36,7 @@ from judging.core.rules.program import BlockCall, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.sandbox.job import SandboxFailure
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import (
-    ScriptKind,
-    ScriptOutcome,
-    failure_detail,
-    run_postprocess,
-    run_preprocess,
-)
+from judging.core.scripts import ScriptOutcome, run_preprocess, run_script, script_result
 from judging.core.structured_output import structure_for
 from judging.core.values import Outcome
 from judging.endpoints.gate import RunInThread
@@ -81,15 +75,16 @@ class MetricEffects:
         self._in_sandbox = in_sandbox
         self._builds: tuple[bool, ...] | None = None
         self.prompts = [Batcher(in_sandbox, partial(self._render, judge.template)) for judge in metric.judges]
-        self.preprocess = Batcher(in_sandbox, self._preprocess)
-        self.postprocess = Batcher(in_sandbox, self._postprocess)
+        self.scripts = [Batcher(in_sandbox, partial(self._run_script, script)) for script in metric.scripts]
         self._parsers = [make_parser(judge.parse, metric.reading_of(judge)) for judge in metric.judges]
         self._readings = [
             metric.reading_of(judge) if isinstance(judge.parse, str) else None for judge in metric.judges
         ]
         self._structures = [
-            structure_for(metric, judge, model.settings.structured)
-            for judge, model in zip(metric.judges, models, strict=False)  # no models: nothing is asked
+            structure_for(metric, judge, model.settings.structured) if number in metric.last_row else None
+            for number, (judge, model) in enumerate(
+                zip(metric.judges, models, strict=False)
+            )  # none: not asked
         ]
         self._searches = [Batcher(in_sandbox, partial(self._search, parser)) for parser in self._parsers]
         reasoning = any("reasoning_content" in judge.template for judge in metric.judges)
@@ -136,7 +131,8 @@ class MetricEffects:
         """Ask the judge model, and up to `ask_again` times once more if its reply can't be read."""
         request = self._request(question)
         call = await self._first_call(question, request, waiting)
-        for _ in range(0 if self.metric.at_once else self.metric.ask_again):
+        is_read = question.judge in self.metric.last_row and not self.metric.at_once
+        for _ in range(self.metric.ask_again if is_read else 0):
             reason, detail = await self._unread(call)
             if reason not in ASKED_AGAIN:
                 break
@@ -218,20 +214,11 @@ class MetricEffects:
         items: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {"content": text}) for text in texts]
         return run_preprocess(self.sandbox, parser.sandbox_script, items)
 
-    def _preprocess(self, contexts: list[Context]) -> list[ScriptResult]:
-        items = [(context.item.data, context.item.response) for context in contexts]
+    def _run_script(self, script: Script, contexts: list[Context]) -> list[ScriptResult]:
+        items = [script_arguments(self.metric.judges, context) for context in contexts]
         each_alone = self.metric.sandbox == "item"
-        others = [context.item.other for context in contexts]
-        outcomes = run_preprocess(
-            self.sandbox, self.metric.preprocess, items, others=others, each_alone=each_alone
-        )
-        return [script_result("preprocess", outcome) for outcome in outcomes]
-
-    def _postprocess(self, contexts: list[Context]) -> list[ScriptResult]:
-        items = [postprocess_arguments(self.metric, context) for context in contexts]
-        each_alone = self.metric.sandbox == "item"
-        outcomes = run_postprocess(self.sandbox, self.metric.postprocess, items, each_alone=each_alone)
-        return [script_result("postprocess", outcome) for outcome in outcomes]
+        outcomes = run_script(self.sandbox, script.kind, script.source, items, each_alone=each_alone)
+        return [script_result(script.kind, outcome) for outcome in outcomes]
 
 
 class RuleEffects:
@@ -246,7 +233,7 @@ class RuleEffects:
         self.each_alone = metric.sandbox == "item"
         rules = self.program.rules if self.program else ()
         mechanical = all(rule.function.by == "machine" for rule in rules)
-        self.alone = mechanical and not (metric.preprocess or metric.postprocess)
+        self.alone = mechanical and not metric.scripts
         self._blocks: dict[str, Batcher[BlockCall, Scored | Reason]] = {}
 
     def result(self, item: JudgedItem) -> JudgementResult:
@@ -290,13 +277,6 @@ def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:
     """A failure with a code like prompt_undefined; the detail includes the line in the user's source."""
     place = f" (line {failure.line})" if failure.line else ""
     return Failure(f"{what}_{failure.code}", failure.message + place)
-
-
-def script_result(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptResult:
-    why, failure = outcome.failure, None
-    if why:
-        failure = Failure(f"script_{why.code}", failure_detail(kind, why))
-    return ScriptResult(outcome.result, outcome.changed, outcome.printed, failure, why.line if why else None)
 
 
 def as_judge_call(

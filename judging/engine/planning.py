@@ -34,9 +34,9 @@ CHUNKS_AT_LEAST = 50  # before chunks grow, so that several workers end at about
 
 _PLANNED_COLUMNS = (
     "run_id, position, run_metric_id, row_id, candidate_id, response_id, attempt, current, state, reason, "
-    "detail, preprocess, verdicts, postprocess, rules, flags, checklist, repeat, replies_from_id, reading_id"
+    "detail, scripts, verdicts, rules, flags, checklist, repeat, replies_from_id, reading_id"
 )
-_EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', '', 1"
+_EMPTY_TEXTS = "'not_run', 'waiting', '', '', '', '', '', '', 1"
 
 SLICE = 20_000  # rows planned in one transaction, which blocks other writers on SQLite
 

@@ -37,7 +37,7 @@ def rubrics(version: int, most: int | None = None) -> Iterator[tuple[int, Rubric
 
 def needs_rubrics(definitions: Iterable[MetricDefinition]) -> bool:
     """Whether any metric judges by the rows' rubrics as uploaded; a preprocess script may make or mend them."""
-    return any(metric.gives == CHECKLIST and not metric.preprocess for metric in definitions)
+    return any(metric.gives == CHECKLIST and not metric.scripts_before_judges for metric in definitions)
 
 
 def mean_criteria(version: Version) -> float:

@@ -39,7 +39,7 @@ FLUSH_ROWS = 500
 _WRITE = """
 UPDATE judging_judgement
    SET state = %(state)s, value = %(value)s, score = %(score)s, reason = %(reason)s, detail = %(detail)s,
-       preprocess = %(preprocess)s, verdicts = %(verdicts)s, postprocess = %(postprocess)s, rules = %(rules)s,
+       scripts = %(scripts)s, verdicts = %(verdicts)s, rules = %(rules)s,
        flags = %(flags)s, checklist = %(checklist)s, spread = %(spread)s, seconds = %(seconds)s,
        finished_at = %(finished_at)s
  WHERE id = %(id)s AND state = 'not_run'
@@ -321,9 +321,8 @@ def _judgement_row(judged: Judged) -> dict[str, Any]:
         "score": outcome.score,
         "reason": outcome.reason,
         "detail": storable(outcome.detail),
-        "preprocess": _json_or_blank(result.preprocess),
+        "scripts": _json_or_blank(result.scripts),
         "verdicts": _json_or_blank(result.verdicts),
-        "postprocess": _json_or_blank(result.postprocess),
         "rules": _rules_json(result.rules),
         "flags": ",".join(result.flags),
         "checklist": storable(result.checklist),
@@ -357,7 +356,7 @@ def _reply_row(judgement: int, call: JudgeCall) -> dict[str, Any]:
     }
 
 
-def _json_or_blank(value: ScriptResult | Sequence[Verdict] | None) -> str:
+def _json_or_blank(value: Sequence[ScriptResult] | Sequence[Verdict]) -> str:
     return _json(value) if value else ""
 
 

@@ -22,7 +22,7 @@ from evalsite.web.refusals import RequestRefused
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
 from judging.core.metric_definition import MetricDefinition
 from judging.core.reading.forms import FORMS
-from judging.core.results import INJECTED_VERDICT, TRUNCATED
+from judging.core.results import INJECTED_VERDICT, TRUNCATED, WOULD_ASK_AGAIN
 from judging.core.rules.check import read_program
 from judging.filters.counts import count_text, counts_of_choices, reasons
 from judging.filters.judgement_filter import FIELD, FURTHER, LOWER, NO, RULE_SCORES, YES, Filters
@@ -39,6 +39,7 @@ FLAGS = {
     ANSWER_EMPTY: _("empty answer"),
     ANSWER_TRUNCATED: _("answer cut by its limit of tokens"),
     TRUNCATED: _("judge's reply cut off"),
+    WOULD_ASK_AGAIN: _("re-parsing would ask again"),
 }
 PAGE_PARAMETERS = frozenset({"after", "before", "tab", "only", "a", "b", "differences", "version"})
 """Other query parameters of pages with a filter: list position, tab, single item, compared items, metric version."""

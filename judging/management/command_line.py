@@ -26,7 +26,7 @@ from judging.core.paste_repair import PROBLEMS, repaired, repaired_pattern
 from judging.core.placeholders import hints
 from judging.core.rules.check import read_program
 from judging.core.sandbox.job import SandboxError
-from judging.core.scripts import KINDS, ScriptKind
+from judging.core.scripts import ScriptKind
 from judging.messages import hint_sentence, repair_sentences
 from judging.metrics.transfer import metrics_file_sentences
 from judging.records.models import Run
@@ -87,8 +87,8 @@ def read_metrics(path: Path) -> MetricsFile:
 
 def paste_hints(metric: MetricDefinition) -> Iterator[str]:
     """What in a metric was changed by copying it from a document, and does not work: a line each, with its place."""
-    for kind in KINDS:
-        yield from script_hints(kind, getattr(metric, kind), metric.name)
+    for script in metric.scripts:
+        yield from script_hints(script.kind, script.source, metric.name)
     for number, judge in enumerate(metric.judges, 1):
         place = f"{metric.name}, {_('Judge model %(number)s') % {'number': number}}"
         for hint in hints(judge.template):

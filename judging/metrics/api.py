@@ -189,13 +189,12 @@ def preview(
 def _preview_out(prompt: Prompt | None) -> dict[str, Any]:
     if prompt is None:
         raise ApiError(422)
-    outcome, error = prompt.preprocess, prompt.shown.error
-    failure = error or (outcome.failure if outcome else None)
+    error = prompt.shown.error.message if prompt.shown.error else prompt.script_error or None
     return {
-        "prompt": None if failure else prompt.text,
+        "prompt": None if error else prompt.text,
         "undefined": sorted({place.name for place in prompt.shown.undefined}),
-        "preprocess_result": outcome.result if outcome else None,
-        "error": failure.message if failure else None,
+        "preprocess_result": prompt.preprocess_result,
+        "error": error,
     }
 
 

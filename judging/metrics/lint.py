@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -28,13 +28,16 @@ from evalsite.models import Derived, Job
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import Hold
 from judging.core.lint import Answer, Lint, lint, subjects
+from judging.core.metric_definition import Script
+from judging.core.preparation import prepared
+from judging.core.results import JudgedItem
 from judging.core.rules.check import read_program
 from judging.core.rules.lint import ReferenceLint, References
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import exact_json
 from judging.core.sandbox.job import SandboxError
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import run_preprocess
+from judging.core.scripts import ScriptKind
 from judging.sandboxes import preview_sandbox, shared_sandbox
 
 JOB = "lint_template"
@@ -46,6 +49,7 @@ TEMPLATE = Results("template_lint", 2)  # Lint as JSON; increase the layout for 
 RULES = Results("rules_lint", 1)  # ReferenceLint as JSON; likewise
 OF_VERSION = (TEMPLATE, RULES)
 Progress = Callable[[int], None]
+Scripts = Sequence[Script]
 
 template_result = msgspec.json.Decoder(Lint).decode
 rules_result = msgspec.json.Decoder(ReferenceLint).decode
@@ -95,22 +99,32 @@ def is_quick(version: Version, kind: Results = TEMPLATE) -> bool:
 
 
 def load(
-    version: Version, template: str, preprocess: str, kind: Results = TEMPLATE, *, of_pairs: bool = False
+    version: Version,
+    template: str,
+    scripts: Scripts = (),
+    kind: Results = TEMPLATE,
+    *,
+    of_pairs: bool = False,
 ) -> StoredLint | None:
-    """The stored or unfinished lint of these texts; None if there is none."""
-    row = kind.placed(version.pk, *_part(template, preprocess, of_pairs=of_pairs))
+    """The stored or unfinished lint of these texts; None if there is none. `scripts`: those before the first judge."""
+    row = kind.placed(version.pk, *_part(template, scripts, of_pairs=of_pairs))
     return _stored(kind, row) if row else None
 
 
 def request(
-    version: Version, template: str, preprocess: str, kind: Results = TEMPLATE, *, of_pairs: bool = False
+    version: Version,
+    template: str,
+    scripts: Scripts = (),
+    kind: Results = TEMPLATE,
+    *,
+    of_pairs: bool = False,
 ) -> StoredLint:
     """Return the lint of these texts: the stored one, else run here if it is quick, else by a worker. `of_pairs`: the
     template compares candidates."""
-    stored = load(version, template, preprocess, kind, of_pairs=of_pairs)
+    stored = load(version, template, scripts, kind, of_pairs=of_pairs)
     if stored is None:
-        inputs = json.dumps([template, preprocess, of_pairs]).encode()
-        part = _part(template, preprocess, of_pairs=of_pairs)
+        inputs = json.dumps([template, _by_kind(scripts), of_pairs]).encode()
+        part = _part(template, scripts, of_pairs=of_pairs)
         stored = _stored(kind, kind.place(version.pk, *part, inputs=inputs))
         _delete_oldest()
     if stored.result is not None:
@@ -119,12 +133,16 @@ def request(
     jobs.request(JOB, stored.pk, here=quick)
     if quick:
         jobs.run(JOB, stored.pk, sandbox=preview_sandbox())
-    return load(version, template, preprocess, kind, of_pairs=of_pairs) or stored
+    return load(version, template, scripts, kind, of_pairs=of_pairs) or stored
 
 
-def _part(template: str, preprocess: str, *, of_pairs: bool) -> Part:
-    texts = (template, f"{preprocess}\0pairs" if of_pairs else preprocess)
+def _part(template: str, scripts: Scripts, *, of_pairs: bool) -> Part:
+    texts = (template, json.dumps([_by_kind(scripts), of_pairs]))
     return tuple(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
+
+
+def _by_kind(scripts: Scripts) -> list[tuple[ScriptKind, str]]:
+    return [(script.kind, script.source) for script in scripts]
 
 
 def _delete_oldest() -> None:
@@ -150,11 +168,14 @@ def lint_template(hold: Hold, row: Derived, sandbox: Sandbox | None = None) -> N
     version = Version.objects.filter(pk=row.subject).first()
     if row.layout or version is None:  # done, or deleted
         return
-    text, preprocess, *of_pairs = json.loads(bytes(row.value))
+    text, by_kind, *of_pairs = json.loads(bytes(row.value))
+    if isinstance(by_kind, str):  # requested before an upgrade
+        by_kind = [("preprocess", by_kind)] if by_kind else []
     kind, run = TEMPLATE, partial(_lint_template, of_pairs=of_pairs == [True])
     if row.kind == RULES.kind:
         kind, run = RULES, partial(_lint_rules)
-    result = run(version, text, preprocess, sandbox or shared_sandbox(), partial(_progress, hold))
+    scripts = [Script(kind=script, source=source) for script, source in by_kind]
+    result = run(version, text, scripts, sandbox or shared_sandbox(), partial(_progress, hold))
     with transaction.atomic():
         hold.finish()
         kind.fill(row, result)
@@ -169,10 +190,10 @@ def _progress(hold: Hold, done: int) -> None:
 
 
 def _lint_template(
-    version: Version, template: str, preprocess: str, sandbox: Sandbox, progress: Progress, *, of_pairs: bool
+    version: Version, template: str, scripts: Scripts, sandbox: Sandbox, progress: Progress, *, of_pairs: bool
 ) -> bytes:
-    answers = subjects(sandbox, _counted(answers_of(version), progress), preprocess, of_pairs=of_pairs)
-    return msgspec.json.encode(lint(sandbox, template, answers, of_pairs=of_pairs))
+    linted = subjects(sandbox, _counted(answers_of(version), progress), scripts, of_pairs=of_pairs)
+    return msgspec.json.encode(lint(sandbox, template, linted, of_pairs=of_pairs))
 
 
 def _counted(answers: Iterator[Answer], progress: Progress) -> Iterator[Answer]:
@@ -216,9 +237,9 @@ def _stored_answers(batch: list[tuple[int, int, str]]) -> dict[int, list[str]]:
 
 
 def _lint_rules(
-    version: Version, source: str, preprocess: str, sandbox: Sandbox, progress: Progress
+    version: Version, source: str, scripts: Scripts, sandbox: Sandbox, progress: Progress
 ) -> bytes:
-    result = lint_references(version, source, preprocess, sandbox, progress)
+    result = lint_references(version, source, scripts, sandbox, progress)
     # Lone surrogates, which references may contain as escapes, become question marks.
     text = json.dumps(msgspec.to_builtins(result), ensure_ascii=False)
     return text.encode("utf-8", "replace")
@@ -227,16 +248,16 @@ def _lint_rules(
 def lint_references(
     version: Version,
     source: str,
-    preprocess: str = "",
+    scripts: Scripts = (),
     sandbox: Sandbox | None = None,
     progress: Progress | None = None,
 ) -> ReferenceLint:
-    """Check every reference of the version, after preprocess. `progress` gets the number checked so far."""
+    """Check every reference of the version, after the scripts. `progress` gets the number checked so far."""
     program = read_program(source).program
     if program is None:  # only programs without errors are checked
         return ReferenceLint(0, 0, [])
     references = References(program, partial(run_code, sandbox) if sandbox else None)
-    rest, done = references_of(version, preprocess, sandbox), 0
+    rest, done = references_of(version, scripts, sandbox), 0
     while batch := list(islice(rest, _BATCH)):
         references.add(batch)
         done += len(batch)
@@ -245,22 +266,30 @@ def lint_references(
     return references.result()
 
 
-def references_of(version: Version, preprocess: str, sandbox: Sandbox | None) -> Iterator[tuple[int, Any]]:
+def references_of(version: Version, scripts: Scripts, sandbox: Sandbox | None) -> Iterator[tuple[int, Any]]:
     """Yield (line, reference) of every valid row, in order."""
     form = format_of(version)
     for batch in _batches(version):
         decoded = [reference_data(raw, form, exact_json) for _pk, _line, raw in batch]
-        if preprocess.strip() and sandbox:
-            changes = _changed_by(sandbox, preprocess, batch, form)
+        if scripts and sandbox:
+            changes = _changed_by(sandbox, scripts, batch, form)
             decoded = [data | fields for data, fields in zip(decoded, changes, strict=True)]
         for (_pk, line, _raw), data in zip(batch, decoded, strict=True):
             yield line, reference_in(data)
 
 
 def _changed_by(
-    sandbox: Sandbox, preprocess: str, batch: list[tuple[int, int, str]], form: Format
+    sandbox: Sandbox, scripts: Scripts, batch: list[tuple[int, int, str]], form: Format
 ) -> list[dict[str, Any]]:
-    """The fields that preprocess changes in each row's data, called with its first answer; empty if it fails."""
+    """The fields that the scripts change in each row's data, called with its first answer, until one fails."""
     answers = _stored_answers(batch)
-    items = [row_and_response(row_data(raw, form), answers.get(pk, [""])[0]) for pk, _line, raw in batch]
-    return [outcome.changed.get("data", {}) for outcome in run_preprocess(sandbox, preprocess, items)]
+    pairs = [row_and_response(row_data(raw, form), answers.get(pk, [""])[0]) for pk, _line, raw in batch]
+    ran = prepared(sandbox, scripts, [JudgedItem(*pair) for pair in pairs])
+    return [
+        {
+            name: value
+            for outcome in result.outcomes
+            for name, value in outcome.changed.get("data", {}).items()
+        }
+        for result in ran
+    ]

@@ -23,6 +23,7 @@ from judging.messages import lint_sentence, reason_sentence
 from judging.metrics import lint
 from judging.metrics.editor import samples
 from judging.metrics.editor.judge_forms import unified
+from judging.metrics.editor.plain_scripts import typed_scripts
 from judging.metrics.editor.preview import definition_before, typed_judge
 from judging.metrics.lint import StoredLint
 from judging.rule_messages import reason_sentence as rule_reason_sentence
@@ -112,15 +113,17 @@ def lint_template(request: HttpRequest, slug: str) -> HttpResponse:
 def template_lint_view(
     project: Project, before: MetricDefinition, typed: QueryDict, *, check: bool
 ) -> TemplateLintView | None:
-    """The lint of the submitted template; None without a version or a judge model."""
+    """The lint of the submitted template; None without a version or a judge model, or if scripts between judges run
+    before it."""
     definition, judge = typed_judge(before, typed)
     version = samples.chosen_version(project, typed)
     if version is None or not definition.judges:
         return None
-    preprocess = definition.preprocess if definition.preprocess.strip() else ""
+    if judge not in definition.first_row:
+        return None  # what its prompt contains depends on replies
     find = lint.request if check or lint.is_quick(version) else lint.load
     template, of_pairs = definition.judges[judge].template, definition.compares_candidates
-    stored = find(version, template, preprocess, of_pairs=of_pairs)
+    stored = find(version, template, definition.first_scripts, of_pairs=of_pairs)
     return TemplateLintView(version, stored, judge)
 
 
@@ -163,16 +166,19 @@ class RuleLintView(LintView):
 def lint_rules(request: HttpRequest, slug: str) -> HttpResponse:
     """The lint fragment. With `check`, references are checked; for large versions by a worker, while the page polls."""
     project = access.get_project(request, slug, May.METRICS)
-    view = rule_lint_view(project, request.POST, check="check" in request.POST)
+    before = definition_before(project, request.POST)
+    view = rule_lint_view(project, before, request.POST, check="check" in request.POST)
     return render(request, "metrics/_rules_lint.html", {"lint": view})
 
 
-def rule_lint_view(project: Project, typed: QueryDict, *, check: bool) -> RuleLintView | None:
+def rule_lint_view(
+    project: Project, before: MetricDefinition, typed: QueryDict, *, check: bool
+) -> RuleLintView | None:
     """The lint of the submitted program; None without a version, or if the program has errors."""
     version = samples.chosen_version(project, typed)
-    source, preprocess = (unified(typed.get(name, "")) for name in ("rules", "preprocess"))
+    source = unified(typed.get("rules", ""))
     if version is None or read_program(source).program is None:
         return None
     find = lint.request if check else lint.load
-    stored = find(version, source, preprocess if preprocess.strip() else "", lint.RULES)
+    stored = find(version, source, typed_scripts(before, typed), lint.RULES)
     return RuleLintView(version, stored)

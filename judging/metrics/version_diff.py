@@ -29,6 +29,7 @@ FIELD_NAMES: dict[str, Promise | str] = {
     "undefined": gettext_lazy("Undefined variables"),
     "sandbox": gettext_lazy("Scripts run"),
     "jury": gettext_lazy("Combine multiple judgements by"),
+    "steps": gettext_lazy("Order of steps"),
     "quorum": gettext_lazy("Minimum valid votes"),
     "ask_again": gettext_lazy("If a reply can't be read"),
     "structured": gettext_lazy("Structured output"),
@@ -76,4 +77,9 @@ def _part_view(part: MetricPart, endpoints: dict[int, str]) -> PartView:
         )
         for setting in part.settings
     ]
-    return PartView(part, settings, [(str(FIELD_NAMES[change.name]), change) for change in part.texts])
+    return PartView(part, settings, [(_text_name(change), change) for change in part.texts])
+
+
+def _text_name(change: TextChange) -> str:
+    name = str(FIELD_NAMES[change.name])
+    return name if change.number == 1 else f"{name} {change.number}"

@@ -20,7 +20,7 @@ from evalsite.accounts.drafts import drafts_of_new
 from evalsite.accounts.models import Project
 from evalsite.audit import Action
 from judging.core.builtin import BUILTINS, chosen
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import SCRIPT_KINDS, JudgeModel, MetricDefinition, Script, Step
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
 from judging.guides import guide as shown_guide
@@ -197,9 +197,19 @@ def version(request: HttpRequest, slug: str, metric: int, number: int) -> HttpRe
         "newest": selectors.newest_version(row.metric),
         "definition": definition,
         "gives": GIVES_NAMES.get(form_kind(definition), definition.kind),
-        "judges": [(judge, names.get(judge.endpoint or 0, "")) for judge in definition.judges],
+        "steps": [_step(definition, step, names) for step in definition.steps],
     }
     return render(request, "metrics/version.html", context)
+
+
+def _step(
+    definition: MetricDefinition, step: Step, endpoints: dict[int, str]
+) -> tuple[Script | None, JudgeModel | None, str]:
+    """A step's script, or its judge model and endpoint; a rule program may have none."""
+    if step.type in SCRIPT_KINDS:
+        return definition.scripts[step.number], None, ""
+    judge = definition.judges[step.number] if definition.judges else None
+    return None, judge, endpoints.get(judge.endpoint or 0, "") if judge else ""
 
 
 @login_required

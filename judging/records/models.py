@@ -479,11 +479,12 @@ class Judgement(models.Model):
         max_length=40, blank=True, default="", help_text="code of the reason why there is no value"
     )
     detail = models.TextField(blank=True, default="", help_text="the reason in words")
-    preprocess = models.TextField(blank=True, default="")
+    scripts = models.TextField(
+        blank=True, default="", help_text="the results of the scripts that ran, as a list in their order"
+    )
     verdicts = models.TextField(
         blank=True, default="", help_text="the verdict parsed from each judge's reply"
     )
-    postprocess = models.TextField(blank=True, default="")
     rules = models.TextField(blank=True, default="")
     checklist = models.TextField(
         blank=True, default="", help_text="what became of each criterion of the row's rubric: JSON"

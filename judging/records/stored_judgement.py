@@ -55,15 +55,20 @@ def why(code: str, detail: str) -> str | None:
     return f"{code}: {detail}" if code and detail else code or None
 
 
-def script_record(text: str) -> dict[str, Any]:
-    """A script's record, from a judgement's `preprocess` or `postprocess`; empty if it did not run."""
-    record = json_text.loads(text) or {}
-    failure = record.get("failure") or {"code": "", "detail": ""}
+def script_records(text: str) -> list[dict[str, Any]]:
+    """The records of the scripts that ran, in order, from a judgement's `scripts`."""
+    return [script_record(stored) for stored in json_text.loads(text) or []]
+
+
+def script_record(stored: dict[str, Any]) -> dict[str, Any]:
+    """A script's record; that of {} is one without a result. `seconds` are None for judgements of old releases."""
+    failure = stored.get("failure") or {"code": "", "detail": ""}
     return {
-        "result": record.get("result"),
-        "changed": {"data": {}, "response": {}, **(record.get("changed") or {})},
-        "printed": record.get("printed") or "",
+        "result": stored.get("result"),
+        "changed": {"data": {}, "response": {}, **(stored.get("changed") or {})},
+        "printed": stored.get("printed") or "",
         "error": why(failure["code"], failure["detail"]),
+        "seconds": stored.get("seconds"),
     }
 
 

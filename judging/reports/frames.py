@@ -176,13 +176,13 @@ def _own_judgements(run: Run, definitions: Definitions, names: list[str]) -> Dat
 
 def author_of(definition: MetricDefinition) -> Author:
     """The author of a metric's judgements: its script, its rules, its only judge, or its judges combined."""
-    if definition.postprocess or not (definition.judges or definition.rules):
+    if definition.scored_by_script:
         return Author("script", "script")
     if definition.rules:
         return Author("rules", "rules")
     if definition.votes > 1:
         return Author(COMBINED, "combined")
-    (judge,) = definition.judges
+    (judge,) = definition.voters
     return Author(judge.name, "judge", "both" if judge.both_orders else "first")
 
 

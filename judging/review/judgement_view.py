@@ -13,12 +13,13 @@ from datasets.core.kinds import COMPARISON
 from datasets.core.variables import earlier_of, reference_in, row_and_response
 from datasets.messages import translated
 from judging.core.checklists import Checklist, checklist_from, entries_by_criterion, reasoning_in
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.pairs import ORDERS_DISAGREE
 from judging.core.reading.forms import FORMS
 from judging.core.reading.thinking import without_thinking
 from judging.core.replies import make_parser
 from judging.core.rules.program import Reason
+from judging.core.scripts import ScriptKind
 from judging.core.values import verdict_code
 from judging.filters.criteria import MET, NOT_MET, OPEN
 from judging.markdown import marked_as_written
@@ -33,6 +34,7 @@ from judging.records.stored_judgement import (
     reply_record,
     rule_lines,
     script_record,
+    script_records,
     verdicts_by_place,
 )
 from judging.review.content import Part, ToolCall, Turn, calls_of, images_in, pretty, turns_of, with_parts
@@ -79,6 +81,7 @@ class JudgeRequest:
     marks: tuple[Place, ...]
     compares: bool = False  # with the reference: its number stands for a verdict
     criterion: str = ""
+    is_read: bool = True  # else it is for the steps that follow
 
     @property
     def words_read(self) -> str:
@@ -118,15 +121,25 @@ class Both:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ScriptView:
     """What a script of the metric did to this response."""
 
+    kind: ScriptKind
     source: str
     ran: bool
     result_json: str
     changed: dict[str, str]
     printed: str
     error: str
+    milliseconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step of the metric: a script, or judge models in a row (a rule program's lines) with their requests."""
+
+    script: ScriptView | None
+    requests: list[JudgeRequest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +182,17 @@ class JudgementView:
     answer_fields_json: str
     requests: list[JudgeRequest]
     both: list[Both]
-    preprocess: Script | None
-    postprocess: Script | None
+    steps: list[StepView]
+    scored_by_script: bool
     why: str
     rules: list[RuleLine]
     rules_failure: str
     tries: list[AnswerTry]
     criteria: list[CriterionLine]
+
+    @property
+    def has_scripts(self) -> bool:
+        return any(step.script for step in self.steps)
 
     @property
     def tokens(self) -> int:
@@ -199,6 +216,16 @@ def judgement_view(
     checklist = checklist_from(judgement.checklist)
     requested_rules = _rules(judgement.replies_from.rules) if judgement.replies_from else rules
     earlier = len(earlier_of(response) or [])
+    requests = [
+        _judge_request(
+            reply,
+            metric,
+            verdicts.get(place_of(reply), {}),
+            _judge_name(judgement, reply, metric, requested_rules),
+            _criterion_text(checklist, reply.criterion),
+        )
+        for reply in replies
+    ]
     return JudgementView(
         messages=data["messages"],
         turns=turns_of(with_parts(data["messages"], judgement.row.raw, earlier)),
@@ -212,16 +239,7 @@ def judgement_view(
             response,
             _OF_EVERY_RESPONSE if isinstance(response["tool_calls"], list | None) else _OF_EVERY_RESPONSE[:2],
         ),
-        requests=[
-            _judge_request(
-                reply,
-                metric,
-                verdicts.get(place_of(reply), {}),
-                _judge_name(judgement, reply, metric, requested_rules),
-                _criterion_text(checklist, reply.criterion),
-            )
-            for reply in replies
-        ],
+        requests=requests,
         both=[
             Both(
                 metric.judges[verdict["judge"]].name,
@@ -232,8 +250,8 @@ def judgement_view(
             for (_, _, order, _), verdict in verdicts.items()
             if order == "both"
         ],
-        preprocess=_script(metric.preprocess, judgement.preprocess),
-        postprocess=_script(metric.postprocess, judgement.postprocess),
+        steps=_steps(metric, _scripts(metric, judgement.scripts), requests),
+        scored_by_script=metric.scored_by_script,
         why=reason_sentence(judgement.reason, judgement.detail, "rules" if metric.rules else "run")
         if judgement.reason
         else "",
@@ -326,6 +344,7 @@ def _judge_request(
         tool_calls=calls_of(extra.get("tool_calls")),
         compares=_compares_reference(metric, reply),
         criterion=criterion,
+        is_read=reply.judge >= len(metric.judges) or reply.judge in metric.last_row,
         form=translated(FORMS[form].name) if (form := verdict.get("form")) in FORMS else "",
         marks=_marks(reply, metric, verdict, extra.get("finish_reason")),
     )
@@ -380,15 +399,35 @@ def _call(call: dict[str, Any]) -> LoggedCall:
     )
 
 
-def _script(source: str, stored: str) -> Script | None:
-    if not source:
-        return None
-    seen = script_record(stored)
+def _steps(
+    metric: MetricDefinition, scripts: list[ScriptView], requests: list[JudgeRequest]
+) -> list[StepView]:
+    return [
+        StepView(scripts[stage], [])
+        if isinstance(stage, int)
+        else StepView(None, [request for request in requests if metric.rules or request.reply.judge in stage])
+        for stage in metric.stages
+    ]
+
+
+def _scripts(metric: MetricDefinition, stored: str) -> list[ScriptView]:
+    records = script_records(stored)
+    return [
+        _script(script, records[number] if number < len(records) else None)
+        for number, script in enumerate(metric.scripts)
+    ]
+
+
+def _script(script: Script, record: dict[str, Any] | None) -> ScriptView:
+    seen = record or script_record({})
     changed = {side: pretty(fields) for side, fields in seen["changed"].items() if fields}
     result = "" if seen["error"] else pretty(seen["result"])
     code, _colon, detail = (seen["error"] or "").partition(": ")
     error = reason_sentence(code, detail) if code else ""
-    return Script(source, bool(stored), result, changed, seen["printed"], error)
+    milliseconds = None if seen["seconds"] is None else seen["seconds"] * 1000
+    return ScriptView(
+        script.kind, script.source, record is not None, result, changed, seen["printed"], error, milliseconds
+    )
 
 
 def _others(fields: dict[str, Any], without: tuple[str, ...]) -> str:

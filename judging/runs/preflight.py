@@ -220,16 +220,11 @@ def lint_notes(version: Version, choices: Sequence[MetricChoice]) -> list[LintNo
 
 
 def _note(version: Version, choice: MetricChoice) -> LintNote:
-    preprocess = choice.definition.preprocess
-    templates = dict.fromkeys(judge.template for judge in choice.definition.judges)
+    definition = choice.definition
+    templates = dict.fromkeys(definition.judges[number].template for number in definition.first_row)
+    of_pairs = definition.compares_candidates
     lints = [
-        lint.request(
-            version,
-            template,
-            preprocess if preprocess.strip() else "",
-            of_pairs=choice.definition.compares_candidates,
-        )
-        for template in templates
+        lint.request(version, template, definition.first_scripts, of_pairs=of_pairs) for template in templates
     ]
     done: list[Lint] = [result for stored in lints if (result := lint.result_of(stored)) is not None]
     errors = [finding for result in done for finding in result.errors]
@@ -250,10 +245,7 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
 
 def _rules_note(version: Version, choice: MetricChoice) -> LintNote:
     """The note for a rule program: only the number of rows without a reference, which certainly can't be scored."""
-    preprocess = choice.definition.preprocess
-    stored = lint.request(
-        version, choice.definition.rules, preprocess if preprocess.strip() else "", lint.RULES
-    )
+    stored = lint.request(version, choice.definition.rules, choice.definition.first_scripts, lint.RULES)
     missing = lint.rules_result(stored.result).missing if stored.result else 0
     text = ngettext(
         "%(rows)s row has no reference to compare with, so its answers can't be scored.",

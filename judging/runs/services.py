@@ -18,9 +18,8 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.tasks import workers
 from judging.core.candidates import CandidateModel
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.sandbox.job import SandboxFailure
-from judging.core.scripts import KINDS, ScriptKind
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import with_address
 from judging.engine import chunks, planning, run_worker
@@ -261,17 +260,18 @@ def refuse_broken_scripts(definitions: Iterable[MetricDefinition]) -> None:
     If this process has no sandbox, the run detects them itself.
     """
     problems = [
-        _("Metric “%(metric)s”: %(why)s") % {"metric": definition.name, "why": script_sentence(kind, failure)}
+        _("Metric “%(metric)s”: %(why)s")
+        % {"metric": definition.name, "why": script_sentence(script.kind, failure)}
         for definition in definitions
-        for kind in KINDS
-        if (failure := _broken(kind, getattr(definition, kind)))
+        for script in definition.scripts
+        if (failure := _broken(script))
     ]
     if problems:
         raise ValidationError(problems)
 
 
-def _broken(kind: ScriptKind, source: str) -> SandboxFailure | None:
-    failure = script_failure(kind, source) if source.strip() else None
+def _broken(script: Script) -> SandboxFailure | None:
+    failure = script_failure(script.kind, script.source)
     return failure if failure and failure.code in ("syntax", "load") else None
 
 

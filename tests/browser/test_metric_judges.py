@@ -70,7 +70,7 @@ def test_a_blank_row_follows_the_last_label_and_labels_survive_another_choice(ed
 
 
 def test_a_script_s_mistake_and_then_its_result_appear_while_typing(editor: Page) -> None:
-    editor.get_by_text("Scripts and strictness").click()
+    editor.locator("summary", has_text="preprocess").click()
     typed(editor, "#id_preprocess", "def preprocess(data, resp:")
     expect(editor.locator("#preprocess-run")).to_contain_text("line 1")
     typed(editor, "#id_preprocess", "def preprocess(data, resp): return 7")
@@ -78,7 +78,7 @@ def test_a_script_s_mistake_and_then_its_result_appear_while_typing(editor: Page
 
 
 def test_a_recommended_script_is_inserted_by_a_click_and_taken_back(editor: Page) -> None:
-    editor.get_by_text("Scripts and strictness").click()
+    editor.locator("summary", has_text="postprocess").click()
     typed(editor, "#id_postprocess", "x = 1")
     editor.get_by_role("button", name="Extract the comparison").click()
     expect(editor.locator("#id_postprocess")).to_have_value(RECOMMENDED["comparison"].source)
@@ -88,7 +88,7 @@ def test_a_recommended_script_is_inserted_by_a_click_and_taken_back(editor: Page
 
 
 def test_a_pasted_script_is_fixed_by_a_click(editor: Page) -> None:
-    editor.get_by_text("Scripts and strictness").click()
+    editor.locator("summary", has_text="postprocess").click()
     typed(editor, "#id_postprocess", 'x = r"\\\\[\\\\d"\ndef postprocess(judge_resps):\nreturn 1\n')
     editor.locator("#postprocess-run").get_by_role("button", name="Fix").click()
     fixed = 'x = r"\\[\\d"\ndef postprocess(judge_resps):\n    return 1\n'

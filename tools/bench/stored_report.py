@@ -30,17 +30,15 @@ def make_run(rows: int) -> Any:
     from django.db import connection
     from django.utils import timezone
 
-    from judging.core.metric_definition import MetricDefinition
+    from judging.core.metric_definition import MetricDefinition, Script
     from judging.engine import planning
     from judging.records.models import Run
     from judging.runs.services import ChosenMetric, run_create
 
     name = f"report {Run.objects.count()}"
     version = stored_version(name, rows, [f"model-{n}" for n in range(CANDIDATES)])
-    metrics = [
-        ChosenMetric(MetricDefinition(name=f"metric {n}", postprocess="def postprocess(**kw): return 1"))
-        for n in range(METRICS)
-    ]
+    script = Script(kind="postprocess", source="def postprocess(**kw): return 1")
+    metrics = [ChosenMetric(MetricDefinition(name=f"metric {n}", scripts=(script,))) for n in range(METRICS)]
     run = run_create(
         project=version.dataset.project,
         name=name,

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, TypeGuard
 
 from judging.core.sandbox.allowed_imports import failing_import, is_importable
 from judging.core.sandbox.wire import (
@@ -35,12 +35,10 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 _encode = make_encoder(allow_nan=True)
 _OF_DATA = ("messages", "ref_answer", "gt", "question", "history")
 _INT64 = range(-(2**63), 2**63)
+_BEFORE = ("judge_reqs", "judge_resps", "judge_models", "results")  # what came before the script's step
 ARGUMENTS = {
-    "preprocess": ("data", "resp"),
-    "postprocess": (
-        *("judge_reqs", "judge_resps", "judge_models", "data", "resp"),
-        *("judge_req", "judge_resp", "judge_model"),
-    ),
+    "preprocess": ("data", "resp", *_BEFORE),
+    "postprocess": ("data", "resp", *_BEFORE, "judge_req", "judge_resp", "judge_model"),
 }
 OTHER_ANSWER = "other_resp"  # an argument in comparisons of candidates only
 
@@ -237,12 +235,13 @@ def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
     for response in responses:
         if response.get("content") is None:
             response["content"] = ""
+    if kind == "postprocess" or any(name in arguments for name in _BEFORE):
+        for name in _BEFORE:
+            arguments.setdefault(name, [])
     if kind == "postprocess":
         for name in ("judge_reqs", "judge_resps", "judge_models"):
-            several = arguments.setdefault(name, [])
-            arguments[name[:-1]] = several[-1] if several else None
-        responses += arguments["judge_resps"]
-    for reply in responses:
+            arguments[name[:-1]] = arguments[name][-1] if arguments[name] else None
+    for reply in (*responses, *arguments.get("judge_resps", ())):
         if "error" not in reply:
             reply.setdefault("reasoning_content", None)
             reply.setdefault("tool_calls", None)
@@ -252,37 +251,36 @@ def filled(item: dict[str, Any], kind: str) -> dict[str, Any]:
 def invocation(function: Callable[..., Any], kind: str) -> Callable[[dict[str, Any]], Any]:
     """A caller that passes the function the parameters it declares. Raises Failed for an unknown required parameter."""
     names = ARGUMENTS[kind]
-    if kind == "preprocess" and _declares_just(function, names):  # `inspect` would take longer than a call
-        if function.__code__.co_flags & inspect.CO_VARKEYWORDS:
-            return lambda values: function(values["data"], values["resp"], **_other_answer(values))
-        return lambda values: function(values["data"], values["resp"])
+    if _declares_just(function, ("data", "resp")):  # `inspect` would take longer than a call
+        others = (*names[2:], OTHER_ANSWER) if function.__code__.co_flags & inspect.CO_VARKEYWORDS else ()
+        return lambda values: function(
+            values["data"], values["resp"], **{name: values[name] for name in others if name in values}
+        )
     names = (*names, OTHER_ANSWER)
-    takes_any = False
     positional: list[str] = []
     named: list[str] = []
+    further: list[str] = []  # passed as far as there are any
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            takes_any = True
-            named += [other for other in ARGUMENTS[kind] if other not in named and other not in positional]
+            further = [other for other in names if other not in named and other not in positional]
         elif parameter.kind is not parameter.VAR_POSITIONAL and name in names:
             (positional if parameter.kind is parameter.POSITIONAL_ONLY else named).append(name)
         elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
             advice = f"; did you mean {near[0]!r}?" if near else ""
             raise Failed("load", f"unknown parameter {name!r}{advice}", _first_line(function))
-    adds_other = takes_any and OTHER_ANSWER not in (*positional, *named)
     return lambda values: function(
-        *[values.get(name) for name in positional],
-        **{name: values.get(name) for name in named},
-        **(_other_answer(values) if adds_other else {}),
+        *[_argument(values, name) for name in positional],
+        **{name: _argument(values, name) for name in named},
+        **{name: values[name] for name in further if name in values},
     )
 
 
-def _other_answer(values: dict[str, Any]) -> dict[str, Any]:
-    return {OTHER_ANSWER: values[OTHER_ANSWER]} if OTHER_ANSWER in values else {}
+def _argument(values: dict[str, Any], name: str) -> Any:
+    return values.get(name, [] if name in _BEFORE else None)
 
 
-def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> bool:
+def _declares_just(function: Callable[..., Any], names: tuple[str, ...]) -> TypeGuard[FunctionType]:
     """Whether it is a plain function whose positional parameters are exactly these, in this order."""
     if type(function) is not FunctionType or function.__dict__:  # a decorator's wrapper has other parameters
         return False

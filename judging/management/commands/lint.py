@@ -18,6 +18,7 @@ from datasets.core.variables import row_and_response, row_data
 from datasets.management.commands.validate import progress
 from evalsite.terminal import terminal_language
 from judging.core.lint import Answer, Lint, LintFinding, is_of_pairs, lint, subjects
+from judging.core.metric_definition import Script
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -65,7 +66,8 @@ def lint_file(file: Path, source: str, script: str | None) -> Lint:
         sandbox = shared_sandbox()
         with read(file, digest=False, progress=progress()) as reading:
             of_pairs = is_of_pairs(sandbox, source)
-            linted = subjects(sandbox, answers(file, reading), script, of_pairs=of_pairs)
+            scripts = () if script is None else (Script(kind="preprocess", source=script),)
+            linted = subjects(sandbox, answers(file, reading), scripts, of_pairs=of_pairs)
             return lint(sandbox, source, linted, of_pairs=of_pairs)
 
 

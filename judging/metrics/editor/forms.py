@@ -15,10 +15,10 @@ from datasets.core.kinds import PASS_FAIL
 from evalsite.accounts.models import Project
 from judging.core.builtin import PAIR, chosen
 from judging.core.metric_definition import JudgeModel, MetricDefinition
-from judging.core.scripts import ScriptKind
+from judging.core.scripts import KINDS, ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics.editor.asking_fields import AskingForm, asking_values
-from judging.metrics.editor.judge_forms import CodeField, JudgeForm, judge_numbers, unified
+from judging.metrics.editor.judge_forms import CodeField, JudgeForm, unified
 from judging.metrics.editor.kind_fields import (
     CANDIDATES,
     FIXED_SCALES,
@@ -29,14 +29,22 @@ from judging.metrics.editor.kind_fields import (
     typed_kind,
     typed_labels,
 )
+from judging.metrics.editor.plain_scripts import source_of
 from judging.metrics.editor.scripts import (
     RecommendedScripts,
     recommended_scripts,
     script_failure,
     script_sentence,
 )
-
-MAX_SCRIPT = 200_000  # characters
+from judging.metrics.editor.step_forms import (
+    MAX_SCRIPT,
+    ScriptForm,
+    judge_numbers,
+    placed_scripts,
+    script_numbers,
+    step_order,
+    typed_scripts,
+)
 
 
 class MetricForm(KindForm, AskingForm):
@@ -116,19 +124,21 @@ class MetricForm(KindForm, AskingForm):
 
 @dataclass(slots=True)
 class MetricForms:
-    """All parts of the form. `before`: the definition that it started from."""
+    """All parts of the form, and the `order` of the judge models and the scripts among them. `before`: the definition
+    that it started from."""
 
     metric: MetricForm
     judges: list[JudgeForm]
+    scripts: list[ScriptForm]
+    order: list[str]
     before: MetricDefinition
 
     def is_valid(self) -> bool:
-        valid = all([self.metric.is_valid(), *[judge.is_valid() for judge in self.judges]])
-        scripts = self.metric.cleaned_data.get("preprocess") or self.metric.cleaned_data.get("postprocess")
-        if valid and not self.judges and not scripts and not self.before.rules:
+        valid = all(part.is_valid() for part in [self.metric, *self.judges, *self.scripts])
+        if valid and not self.judges and not self.result().scripts and not self.before.rules:
             self.metric.add_error(None, reason_sentence("no_judge"))
             return False
-        if valid and not self.metric.cleaned_data["gives"] and not self.result().ends_with_script:
+        if valid and not self.metric.cleaned_data["gives"] and not self.result().scored_by_script:
             self.metric.add_error("gives", _("No script returns a value. Choose what the judge gives."))
             return False
         if valid and self._reads_pairs_by_pattern():
@@ -157,15 +167,23 @@ class MetricForms:
 
     @property
     def errors(self) -> bool:
-        return bool(self.metric.errors or any(judge.errors for judge in self.judges))
+        return any(part.errors for part in (self.metric, *self.judges, *self.scripts))
 
     def add_error(self, field: str | None, error: Any) -> None:
         self.metric.add_error(field, error)
+
+    @property
+    def chain(self) -> list[JudgeForm | ScriptForm]:
+        """The judge models and the scripts among them, in order."""
+        steps: list[JudgeForm | ScriptForm] = [*self.judges, *self.scripts]
+        return sorted(steps, key=lambda step: self.order.index(step.token))
 
     def result(self) -> MetricDefinition:
         """The definition. Call only after is_valid."""
         values = self.metric.cleaned_data
         kind = kind_values(values, self.before)
+        sources: dict[str, tuple[ScriptKind, str]] = {end: (end, values[end]) for end in KINDS}
+        sources |= {form.token: (form.script_kind, form.cleaned_data["source"]) for form in self.scripts}
         return msgspec.structs.replace(
             self.before,
             name=values["name"],
@@ -174,9 +192,8 @@ class MetricForms:
             sandbox=values["sandbox"] or "batch",
             jury=values["jury"] or self.before.jury,
             quorum=values["quorum"] or self.before.quorum,
-            preprocess=values["preprocess"],
-            postprocess=values["postprocess"],
             judges=tuple(judge.result(values["gives"], kind["gives"]) for judge in self.judges),
+            scripts=tuple(placed.script for placed in placed_scripts(self.order, sources)),
             **asking_values(values, self.before),
         )
 
@@ -185,16 +202,22 @@ def metric_forms(
     typed: QueryDict | None, project: Project, before: MetricDefinition, *, checked: bool = True
 ) -> MetricForms:
     """The forms for a definition, with the submitted data, if any. Unless `checked`, errors are not shown."""
-    initial = msgspec.structs.asdict(before) | kind_initial(before)
+    sources = {kind: source_of(before, kind) for kind in KINDS}
+    initial = msgspec.structs.asdict(before) | kind_initial(before) | sources
     judges = [
         JudgeForm(typed, project=project, number=number, before=judge_before(before, number), checked=checked)
-        for number in judge_numbers(typed, len(before.judges))
+        for number in judge_numbers(typed, before)
+    ]
+    order = step_order(typed, before)
+    scripts = [
+        ScriptForm(typed, number=number, before=before, checked=checked) for number in script_numbers(order)
     ]
     if typed is not None and not checked:
         initial |= {name: typed[name] for name in MetricForm.base_fields if name in typed}
         if "gives" in typed:  # of a whole form: an unchecked box is not sent
             initial |= {name: name in typed for name in KIND_FLAGS} | {"labels": typed_labels(typed)}
-    return MetricForms(MetricForm(typed if checked else None, initial=initial), judges, before)
+    metric = MetricForm(typed if checked else None, initial=initial)
+    return MetricForms(metric, judges, scripts, order, before)
 
 
 def judge_before(before: MetricDefinition, number: int) -> JudgeModel | None:
@@ -205,14 +228,13 @@ def typed_definition(typed: QueryDict, before: MetricDefinition) -> MetricDefini
     """The current input for a preview. It is not validated; invalid values fall back to those in `before`."""
     judges = tuple(
         _typed_judge(typed, number, judge_before(before, number) or JudgeModel(name="", template=""))
-        for number in judge_numbers(typed, len(before.judges))
+        for number in judge_numbers(typed, before)
     )
     return msgspec.structs.replace(
         before,
         judges=judges,
+        scripts=tuple(placed.script for placed in typed_scripts(typed, before)),
         undefined="lenient" if typed.get("undefined") == "lenient" else "strict",
-        preprocess=unified(typed.get("preprocess", before.preprocess)),
-        postprocess=unified(typed.get("postprocess", before.postprocess)),
         **typed_kind(typed, before),
     )
 

@@ -1,4 +1,4 @@
-"""The form of one judge model of a metric, and adding, copying, moving and removing judge models."""
+"""The form of one judge model of a metric."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from django.utils.translation import gettext_lazy
 from datasets.core.kinds import COMPARISON, SCORE
 from datasets.messages import translated
 from evalsite.accounts.models import Project
-from evalsite.web.numbers import whole
-from judging.core.builtin import BUILTINS
 from judging.core.judges.protocols import CHAT
 from judging.core.metric_definition import JudgeModel, ParserSpec
 from judging.core.metrics_file import MAX_REPEATS
@@ -31,8 +29,6 @@ from judging.messages import localized, reason_sentence
 from judging.sandboxes import preview_sandbox
 
 MAX_TEMPLATE = 400_000  # characters
-MAX_JUDGES = 20
-ORDER = "judge_order"  # the form field with the order of judge model numbers
 
 PARSERS = [
     ("", gettext_lazy("the verdict that the metric gives")),
@@ -136,6 +132,7 @@ class JudgeForm(forms.Form):
     ) -> None:
         self.before = before
         self.number = number
+        self.token = str(number)
         prefix = f"judge-{number}"
         initial: dict[str, Any] = judge_initial(before) if before else {}
         if typed is not None and not checked:
@@ -211,49 +208,6 @@ def with_endpoint(judge: JudgeModel, endpoint: Endpoint | None) -> JudgeModel:
     return msgspec.structs.replace(
         judge, endpoint=endpoint.pk, name=endpoint.name, url="", model="", protocol=CHAT, api_key_env=""
     )
-
-
-def judge_numbers(typed: QueryDict | None, before: int) -> list[int]:
-    """The numbers of the form's judge models, in order. Numbers below `before` existed when the form was opened."""
-    if typed is None or ORDER not in typed:
-        return [] if typed is not None and "judges" in typed else list(range(before))
-    sent = [int(text) for text in typed.getlist(ORDER) if text.isdecimal() and len(text) < 4]
-    return list(dict.fromkeys(sent))[:MAX_JUDGES]
-
-
-def with_judge_change(typed: QueryDict, before: int) -> QueryDict:
-    """The input after the pressed button: add, or copy, remove, up, down with a judge model's number."""
-    action, _colon, which = typed.get("change", "").partition(":")
-    numbers, changed = judge_numbers(typed, before), typed.copy()
-    free = max([*numbers, before - 1], default=-1) + 1
-    number = whole(which)
-    if action in ("add", "copy") and len(numbers) < MAX_JUDGES:
-        place = numbers.index(number) + 1 if number in numbers else len(numbers)
-        numbers.insert(place, free)
-        last = numbers[place - 1] if place else None
-        _fill(changed, last, free)
-        if action == "add":
-            changed[f"judge-{free}-name"] = ""  # the name of another judge model
-        builtin = BUILTINS.get(typed.get("add_from", "")) if action == "add" else None
-        if builtin is not None:
-            changed[f"judge-{free}-template"] = builtin.source
-    elif number in numbers:
-        place = numbers.index(number)
-        numbers.remove(number)
-        if action != "remove":
-            numbers.insert(max(0, place + {"up": -1, "down": 1}.get(action, 0)), number)
-    changed.setlist(ORDER, [str(number) for number in numbers])
-    changed["judges"] = "1"
-    return changed
-
-
-def _fill(typed: QueryDict, source: int | None, number: int) -> None:
-    """Fill in a new judge model's fields, copied from another or blank."""
-    blank = {"repeats": "1"}
-    for name in JudgeForm.base_fields:
-        value = typed.get(f"judge-{source}-{name}") if source is not None else blank.get(name, "")
-        if value is not None and (name != "both_orders" or value):
-            typed[f"judge-{number}-{name}"] = value
 
 
 def judge_initial(judge: JudgeModel) -> dict[str, Any]:

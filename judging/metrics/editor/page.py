@@ -39,10 +39,11 @@ from judging.metrics.editor.forms import (
     starting_definition,
     typed_definition,
 )
-from judging.metrics.editor.judge_forms import parser_problem, parser_spec, with_judge_change, written_parse
-from judging.metrics.editor.preview import definition_at, definition_before, prompt_preview
-from judging.metrics.editor.scripts import reply_history, with_script_change
+from judging.metrics.editor.judge_forms import JudgeForm, parser_problem, parser_spec, written_parse
+from judging.metrics.editor.preview import PromptPreview, definition_at, definition_before, prompt_preview
+from judging.metrics.editor.scripts import ScriptRun, reply_history, with_script_change
 from judging.metrics.editor.starting_points import metric_saved
+from judging.metrics.editor.step_forms import ScriptForm, with_step_change
 from judging.metrics.lint_views import template_lint_view
 from judging.metrics.models import Metric, MetricVersion
 from judging.rule_messages import reader_language
@@ -215,7 +216,7 @@ class JudgeEditor(EditorPage[MetricForms]):
     def changed(self, typed: QueryDict) -> QueryDict:
         if "change" not in typed:
             return typed
-        return with_script_change(with_judge_change(typed, len(self.before.judges)))
+        return with_script_change(with_step_change(typed, self.before))
 
     def make_form(self) -> MetricForms:
         """Create the forms. Preview buttons and drafts don't show errors for unfinished fields."""
@@ -228,6 +229,7 @@ class JudgeEditor(EditorPage[MetricForms]):
         preview = prompt_preview(self.project, self.before, self.typed, self.last_version)
         return {
             "start": self.typed.get("start", self.request.GET.get("start", "")),
+            "steps": shown_steps(self.form, preview),
             "preview": preview,
             "tried": try_prompt.tried_at_once(preview, self.form, every=self.typed["try"] == "all")
             if "try" in self.typed
@@ -242,10 +244,8 @@ class JudgeEditor(EditorPage[MetricForms]):
 
     def preview(self) -> HttpResponse:
         forms = metric_forms(self.typed, self.project, self.before, checked=False)
-        context = {
-            "preview": prompt_preview(self.project, self.before, self.typed, self.last_version),
-            "judges": forms.judges,
-        }
+        preview = prompt_preview(self.project, self.before, self.typed, self.last_version)
+        context = {"preview": preview, "steps": shown_steps(forms, preview)}
         return render(self.request, "metrics/_preview_answer.html", context)
 
     def try_on_row(self) -> HttpResponseBase:
@@ -277,6 +277,32 @@ class JudgeEditor(EditorPage[MetricForms]):
         return PastReplies(
             number, reply_history[0].try_on_newest_runs(self.metric, number, parser) if is_saved else []
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step of the form: a judge model, with its place among them from 0, or a script with its result on the row."""
+
+    judge: JudgeForm | None
+    script: ScriptForm | None
+    run: ScriptRun | None
+    place: int
+
+    @property
+    def number(self) -> int:
+        return self.place + 1
+
+
+def shown_steps(forms: MetricForms, preview: PromptPreview) -> list[ShownStep]:
+    steps: list[ShownStep] = []
+    place = 0
+    for form in forms.chain:
+        if isinstance(form, ScriptForm):
+            steps.append(ShownStep(None, form, preview.scripts.get(form["source"].html_name), place))
+        else:
+            steps.append(ShownStep(form, None, None, place))
+            place += 1
+    return steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,19 @@ from judging.core.checklists import rubric_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import swapped_context
 from judging.core.placeholders import Hint, hints, with_suggestions
+from judging.core.preparation import prepared
 from judging.core.prompts import Piece, TemplatePreview, estimated_tokens, preview, render_item
 from judging.core.results import JudgedItem
 from judging.core.sandbox.job import SandboxError, SandboxFailure
-from judging.core.scripts import ScriptOutcome
+from judging.core.values import Value
 from judging.messages import hint_sentence
 from judging.metrics.editor import samples
 from judging.metrics.editor.forms import starting_definition, typed_definition
-from judging.metrics.editor.judge_forms import judge_numbers, prompt_sentence
+from judging.metrics.editor.judge_forms import prompt_sentence
 from judging.metrics.editor.samples import OfferedName, Sample
-from judging.metrics.editor.scripts import ScriptRun, prepared_context, script_runs, script_sentence
+from judging.metrics.editor.scripts import ScriptRun, failed_sentence, script_runs
 from judging.metrics.editor.starting_points import definition_of
+from judging.metrics.editor.step_forms import judge_numbers, typed_scripts
 from judging.metrics.models import MetricVersion
 from judging.sandboxes import preview_sandbox
 
@@ -56,12 +58,14 @@ def typed_judge(before: MetricDefinition, typed: QueryDict) -> tuple[MetricDefin
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt in pieces, which may be cut, and the result of preprocess. `criteria`: of the row's rubric;
-    `criterion`: the number from 1 of the one that it is about, 0 if it is about all of them or there is none."""
+    """A rendered prompt in pieces, which may be cut. `script_error`: why a script before it failed. `criteria`: of the
+    row's rubric; `criterion`: the number from 1 of the one that it is about, 0 if it is about all of them or there is
+    none."""
 
     shown: TemplatePreview
     pieces: tuple[Piece, ...]
-    preprocess: ScriptOutcome | None
+    script_error: str = ""
+    preprocess_result: Value | None = None
     was_cut: bool = False
     criteria: tuple[str, ...] = ()
     criterion: int = 0
@@ -91,22 +95,22 @@ def preview_prompt(
     the result. `criterion`: the number of the one that it is about, where they are asked one by one."""
     criteria: tuple[str, ...] = ()
     try:
-        context, outcome = prepared_context(definition.preprocess, item)
-        if outcome is not None and outcome.failure is not None:
-            return Prompt(TemplatePreview(()), (), outcome)
-        seen = swapped_context(context) if swapped else context
+        (result,) = prepared(preview_sandbox(), definition.first_scripts, [item])
+        if result.failure is not None:
+            return Prompt(TemplatePreview(()), (), failed_sentence(definition.first_scripts, result))
+        seen = swapped_context(result.context) if swapped else result.context
         if seen is None:
             return None
         template = definition.judges[judge].template
-        if definition.gives == CHECKLIST and (rubric := rubric_of(context.item.data)):
+        if definition.gives == CHECKLIST and (rubric := rubric_of(result.context.item.data)):
             criteria = tuple(line.text for line in rubric.criteria)
         if definition.asks_by_criterion:
             seen = replace(seen, criterion=max(1, min(criterion, len(criteria))))
         shown = preview(preview_sandbox(), template, render_item(seen, definition))
     except SandboxError as error:
-        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), (), None)
+        return Prompt(TemplatePreview((), error=SandboxFailure("refused", str(error))), ())
     pieces, was_cut = _cut(shown.pieces)
-    return Prompt(shown, pieces, outcome, was_cut, criteria, seen.criterion)
+    return Prompt(shown, pieces, "", seen.preprocess_result, was_cut, criteria, seen.criterion)
 
 
 def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
@@ -121,7 +125,7 @@ def _cut(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], bool]:
 
 @dataclass(frozen=True)
 class PromptPreview:
-    """The preview of a judge metric. `prompt` is None without a sample row."""
+    """The preview of a judge metric. `prompt` is None without a sample row; `scripts`: by the form's fields."""
 
     definition: MetricDefinition
     judge: int
@@ -142,9 +146,8 @@ class PromptPreview:
 
     @property
     def script_error(self) -> str:
-        """Why preprocess failed on this row."""
-        failure = self.prompt.preprocess.failure if self.prompt and self.prompt.preprocess else None
-        return script_sentence("preprocess", failure) if failure else ""
+        """Why a script before the prompt failed on this row."""
+        return self.prompt.script_error if self.prompt else ""
 
     @cached_property
     def hints(self) -> list[Hint]:
@@ -202,8 +205,10 @@ def prompt_preview(
         if sample and definition.judges
         else None
     )
-    scripts = script_runs(definition, sample, whole(typed.get("metric", "")), typed.get("sample_reply", ""))
-    numbers = judge_numbers(typed or None, len(before.judges))
+    runs = script_runs(definition, sample, whole(typed.get("metric", "")), typed.get("sample_reply", ""))
+    fields = [placed.field for placed in typed_scripts(typed or None, before)]
+    scripts = {field: replace(run, field=field) for field, run in zip(fields, runs, strict=True)}
+    numbers = judge_numbers(typed or None, before)
     number = numbers[judge] if judge < len(numbers) else 0
     versions = samples.versions_offered(project, sample)
     return PromptPreview(definition, judge, sample, prompt, versions, scripts, number)

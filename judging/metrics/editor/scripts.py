@@ -19,12 +19,13 @@ from datasets.models import Response
 from evalsite.rounding import significant
 from evalsite.truncation import truncate
 from judging.core.judges.settings import JudgeSettings, build_request
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.paste_repair import PasteRepair, repaired, repaired_pattern, repaired_program
-from judging.core.pipeline import swapped_context, with_changes
-from judging.core.prompts import postprocess_arguments, render, render_item
+from judging.core.pipeline import swapped_context, with_result
+from judging.core.preparation import Prepared
+from judging.core.prompts import render, render_item, script_arguments
 from judging.core.replies import Parser
-from judging.core.results import Context, JudgeCall, JudgedItem
+from judging.core.results import Context, JudgeCall
 from judging.core.sandbox.job import SandboxError, SandboxFailure
 from judging.core.scripts import (
     KINDS,
@@ -34,8 +35,8 @@ from judging.core.scripts import (
     ScriptOutcome,
     failure_detail,
     load_failure,
-    run_postprocess,
-    run_preprocess,
+    run_script,
+    script_result,
 )
 from judging.messages import reason_sentence, repair_sentences
 from judging.metrics.editor.samples import Sample, dotted
@@ -85,15 +86,18 @@ def recommended_scripts() -> RecommendedScripts:
 
 
 def with_script_change(typed: QueryDict) -> QueryDict:
-    """The form data after its `change` button: `script:NAME` inserts a script, `repair:KIND` repairs one,
-    `repair:FIELD` repairs a judge model's regular expression, `repair:rules` a rule program."""
+    """The form data after its `change` button: `script:NAME` inserts a script, `repair:KIND` repairs one (both with
+    `:FIELD` for one among the judge models), `repair:FIELD` repairs a judge model's regular expression, `repair:rules`
+    a rule program."""
     action, _colon, name = typed.get("change", "").partition(":")
+    name, _colon, field = name.partition(":")
     changed = typed.copy()
     if action == "script" and name in RECOMMENDED:
-        changed[RECOMMENDED[name].kind] = RECOMMENDED[name].source
+        changed[field or RECOMMENDED[name].kind] = RECOMMENDED[name].source
     elif action == "repair" and name in KINDS:
-        repair = repaired(typed.get(name, "").replace("\r\n", "\n"), name)
-        changed[name] = repair.source if repair else typed.get(name, "")
+        field = field or name
+        repair = repaired(typed.get(field, "").replace("\r\n", "\n"), name)
+        changed[field] = repair.source if repair else typed.get(field, "")
     elif action == "repair" and name == "rules":
         program = repaired_program(typed.get(name, "").replace("\r\n", "\n"))
         changed[name] = program.source if program else typed.get(name, "")
@@ -125,6 +129,7 @@ class ScriptRun:
     outcome: ScriptOutcome | None = None
     reply: str = ""
     reply_from: str = ""  # typed, stored, example
+    field: str = ""  # of the form
     repair: PasteRepair | None = None
 
     @property
@@ -155,33 +160,37 @@ def script_runs(
     metric: int | None,
     typed_reply: str,
     swapped_reply: str | None = None,
-) -> dict[str, ScriptRun]:
-    """Run each of the metric's scripts on the sample row. Returns results by kind."""
-    sources = {kind: source for kind in KINDS if (source := getattr(definition, kind)).strip()}
+) -> list[ScriptRun]:
+    """Run the metric's scripts on the sample row, in order; each is run although another failed."""
+    scripts = definition.scripts
     try:
         if sample is None:
-            runs = {kind: _loaded(kind, source) for kind, source in sources.items()}
+            runs = [_loaded(script) for script in scripts]
         else:
             runs = _runs_on(sample, definition, metric, typed_reply, swapped_reply)
     except SandboxError:
-        return {kind: ScriptRun(kind, reason_sentence("script_refused")) for kind in sources}
-    return {kind: replace(run, repair=repaired(sources[run.kind], run.kind)) for kind, run in runs.items()}
+        return [ScriptRun(script.kind, reason_sentence("script_refused")) for script in scripts]
+    return [
+        replace(run, repair=repaired(script.source, script.kind))
+        for run, script in zip(runs, scripts, strict=True)
+    ]
 
 
-def postprocess_run(
+def value_run(
     definition: MetricDefinition, sample: Sample | None, reply: str, swapped_reply: str | None = None
 ) -> ScriptRun | None:
-    """The postprocess on the sample row with this reply of every judge model; None without one or without a row.
+    """The last script that gives the value, on the sample row with this reply of every judge model; None without one or
+    without a row.
 
     `swapped_reply`: the reply in the other order, if it is not the same.
     """
-    if sample is None or not definition.postprocess.strip():
+    if sample is None or not definition.value_scripts:
         return None
-    return script_runs(definition, sample, None, reply, swapped_reply)["postprocess"]
+    return script_runs(definition, sample, None, reply, swapped_reply)[definition.value_scripts[-1]]
 
 
-def _loaded(kind: ScriptKind, source: str) -> ScriptRun:
-    failure = script_failure(kind, source)
+def _loaded(script: Script) -> ScriptRun:
+    kind, failure = script.kind, script_failure(script.kind, script.source)
     return ScriptRun(kind, script_sentence(kind, failure), failure.line) if failure else ScriptRun(kind)
 
 
@@ -191,28 +200,29 @@ def _runs_on(
     metric: int | None,
     typed_reply: str,
     swapped_reply: str | None,
-) -> dict[ScriptKind, ScriptRun]:
-    runs: dict[ScriptKind, ScriptRun] = {}
-    context, before = prepared_context(definition.preprocess, sample.item_for(definition))
-    if before is not None:
-        runs["preprocess"] = _run("preprocess", before)
-    if definition.postprocess.strip():
-        reply, reply_from = _reply(definition, sample, metric, typed_reply)
-        context = replace(context, calls=_answered(definition, context, reply, swapped_reply))
-        arguments = postprocess_arguments(definition, context)
-        (after,) = run_postprocess(preview_sandbox(), definition.postprocess, [arguments])
-        runs["postprocess"] = replace(_run("postprocess", after), reply=reply, reply_from=reply_from)
+) -> list[ScriptRun]:
+    runs: list[ScriptRun] = []
+    context, reply, reply_from = Context(sample.item_for(definition)), "", ""
+    stages = definition.stages
+    while stages and isinstance(stages[-1], range):
+        stages.pop()  # no script sees its replies
+    for stage in stages:
+        if isinstance(stage, range):
+            reply, reply_from = _reply(definition, sample, metric, typed_reply)
+            context = replace(context, calls=_answered(definition, stage, context, reply, swapped_reply))
+            continue
+        script = definition.scripts[stage]
+        arguments = script_arguments(definition.judges, context)
+        (outcome,) = run_script(preview_sandbox(), script.kind, script.source, [arguments])
+        context = with_result(context, script, script_result(script.kind, outcome))
+        runs.append(replace(_run(script.kind, outcome), reply=reply, reply_from=reply_from))
     return runs
 
 
-def prepared_context(source: str, item: JudgedItem) -> tuple[Context, ScriptOutcome | None]:
-    """The item as the template sees it, and the script's outcome, if there is one. Raises SandboxError."""
-    if not source.strip():
-        return Context(item), None
-    (outcome,) = run_preprocess(preview_sandbox(), source, [(item.data, item.response)], others=[item.other])
-    if outcome.failure is not None:
-        return Context(item), outcome
-    return Context(with_changes(item, outcome.changed), outcome.result), outcome
+def failed_sentence(scripts: Sequence[Script], result: Prepared) -> str:
+    """A message on why the last script that ran failed."""
+    assert result.failure is not None
+    return script_sentence(scripts[len(result.outcomes) - 1].kind, result.failure)
 
 
 def _run(kind: ScriptKind, outcome: ScriptOutcome) -> ScriptRun:
@@ -234,11 +244,12 @@ def _reply(definition: MetricDefinition, sample: Sample, metric: int | None, typ
 
 
 def _answered(
-    definition: MetricDefinition, context: Context, reply: str, swapped_reply: str | None
+    definition: MetricDefinition, row: range, context: Context, reply: str, swapped_reply: str | None
 ) -> tuple[JudgeCall, ...]:
-    """All the metric's judge calls, answered with the same reply, or one for each order."""
-    calls: tuple[JudgeCall, ...] = ()
-    for number, judge in enumerate(definition.judges):
+    """The calls so far and those of the judges in a row, answered with the same reply, or one for each order."""
+    calls = context.calls
+    for number in row if definition.judges else ():
+        judge = definition.judges[number]
         earlier = replace(context, calls=calls)
         orders = {False: earlier, True: swapped_context(earlier) if judge.both_orders else None}
         for swapped, seen in orders.items():

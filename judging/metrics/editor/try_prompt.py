@@ -50,7 +50,7 @@ from judging.messages import reason_sentence, verdict_text
 from judging.metrics.editor.forms import MetricForms
 from judging.metrics.editor.preview import PromptPreview, preview_prompt
 from judging.metrics.editor.samples import Sample
-from judging.metrics.editor.scripts import ScriptRun, postprocess_run
+from judging.metrics.editor.scripts import ScriptRun, value_run
 from judging.sandboxes import preview_sandbox
 
 TIMEOUTS = Timeouts(connect=5.0, first_byte=60.0, idle=30.0, whole=120.0)
@@ -400,7 +400,7 @@ def try_view(preview: PromptPreview, result: TryResult) -> TryView:
     return replace(
         view,
         swapped=_view(preview, result.swapped) if result.swapped else None,
-        postprocess=postprocess_run(
+        postprocess=value_run(
             preview.definition, preview.sample, reply.content, swapped.content if swapped else None
         )
         if reply

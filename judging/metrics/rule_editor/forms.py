@@ -13,6 +13,7 @@ from evalsite.accounts.models import Project
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
+from judging.core.scripts import KINDS
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.forms import MetricForm
 from judging.metrics.editor.judge_forms import (
@@ -23,6 +24,7 @@ from judging.metrics.editor.judge_forms import (
     offer_endpoints,
     with_endpoint,
 )
+from judging.metrics.editor.plain_scripts import is_plain, source_of, with_sources
 from judging.rule_messages import problem_sentence
 
 MAX_PROGRAM = 200_000  # characters
@@ -52,8 +54,14 @@ class RuleForm(MetricForm):
     def __init__(self, data: Any, *, project: Project, before: MetricDefinition) -> None:
         self.before = before
         of_judge = judge_initial(self.judge) if self.judge else {}
-        super().__init__(data, initial=of_judge | msgspec.structs.asdict(before))
+        scripts = {kind: source_of(before, kind) for kind in KINDS}
+        super().__init__(data, initial=of_judge | msgspec.structs.asdict(before) | scripts)
         offer_endpoints(self, project, self.judge)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the form can show its scripts."""
+        return is_plain(self.before)
 
     @property
     def judge(self) -> JudgeModel | None:
@@ -77,15 +85,14 @@ class RuleForm(MetricForm):
     def result(self) -> MetricDefinition:
         """The definition. Call only after is_valid."""
         values = self.cleaned_data
-        return msgspec.structs.replace(
+        definition = msgspec.structs.replace(
             self.before,
             name=values["name"],
             sandbox=values["sandbox"] or "batch",
-            preprocess=values["preprocess"],
-            postprocess=values["postprocess"],
             rules=values["rules"],
             judges=(judge,) if (judge := self.judge_typed()) else (),
         )
+        return with_sources(definition, self.before, values["preprocess"], values["postprocess"])
 
     def judge_typed(self) -> JudgeModel | None:
         """The form's judge model; None without one. Call only if its fields are valid."""

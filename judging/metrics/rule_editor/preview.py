@@ -16,7 +16,7 @@ from evalsite.accounts.models import Project
 from evalsite.truncation import truncate
 from judging.core.metric_definition import MetricDefinition
 from judging.core.paste_repair import PasteRepair, repaired_program
-from judging.core.pipeline import with_changes
+from judging.core.preparation import prepared
 from judging.core.results import JudgedItem
 from judging.core.rules import keywords
 from judging.core.rules.check import CheckedProgram, read_program
@@ -36,13 +36,14 @@ from judging.core.rules.program import ARGUMENTS, Problem, Reason, Scored
 from judging.core.rules.python_blocks import run_code
 from judging.core.rules.values import from_python, text_of
 from judging.core.sandbox.job import SandboxError
-from judging.core.scripts import run_preprocess
 from judging.core.values import value_texts
 from judging.messages import repair_sentences
 from judging.metrics.editor import samples
 from judging.metrics.editor.judge_forms import unified
+from judging.metrics.editor.plain_scripts import typed_scripts
 from judging.metrics.editor.samples import Sample
-from judging.metrics.editor.scripts import script_sentence
+from judging.metrics.editor.scripts import failed_sentence
+from judging.metrics.lint import Scripts
 from judging.metrics.rule_editor.sample_rows import (
     ENDED,
     LOOKED_AT,
@@ -83,7 +84,7 @@ class RulePreview:
 
     project: Project
     source: str
-    preprocess: str
+    scripts: Scripts
     sample: Sample | None
     versions: list[Version]
 
@@ -117,9 +118,9 @@ class RulePreview:
         """The sample's item after preprocess, or None and the error message."""
         if self.sample is None or self.sample.response is None:
             return None, ""
-        if not self.preprocess.strip():
+        if not self.scripts:
             return self.sample.item, ""
-        prepared, why = after_preprocess(self.preprocess, [self.sample.item])
+        prepared, why = after_scripts(self.scripts, [self.sample.item])
         return (prepared[0], "") if prepared else (None, why)
 
     @property
@@ -161,10 +162,10 @@ class RulePreview:
         program = self.reading.program
         if program is None or self.sample is None or self.sample.response is None or self.prepared[0] is None:
             return None
-        most = _WITH_SCRIPT if self.preprocess.strip() else LOOKED_AT
+        most = _WITH_SCRIPT if self.scripts else LOOKED_AT
         items = items_of(self.sample.version, self.sample.response.candidate, most)
-        if self.preprocess.strip():
-            items, _why = after_preprocess(self.preprocess, items)
+        if self.scripts:
+            items, _why = after_scripts(self.scripts, items)
         return count_lines(
             [evaluate(program, item) for item in items], None if self.hangs else preview_sandbox()
         )
@@ -203,25 +204,21 @@ def rule_preview(
     return RulePreview(
         project,
         unified(typed.get("rules", before.rules)),
-        unified(typed.get("preprocess", before.preprocess)),
+        typed_scripts(before, typed),
         sample,
         samples.versions_offered(project, sample),
     )
 
 
-def after_preprocess(source: str, items: list[JudgedItem]) -> tuple[list[JudgedItem], str]:
-    """The items after preprocess, without those on which it fails, and the message of the first failure."""
+def after_scripts(scripts: Scripts, items: list[JudgedItem]) -> tuple[list[JudgedItem], str]:
+    """The items after the scripts, without those on which one fails, and the message of the first failure."""
     try:
-        outcomes = run_preprocess(preview_sandbox(), source, [(item.data, item.response) for item in items])
+        results = prepared(preview_sandbox(), scripts, items)
     except SandboxError as error:
         return [], str(error)
-    failures = [outcome.failure for outcome in outcomes if outcome.failure]
-    prepared = [
-        with_changes(item, outcome.changed)
-        for item, outcome in zip(items, outcomes, strict=True)
-        if outcome.failure is None
-    ]
-    return prepared, script_sentence("preprocess", failures[0]) if failures else ""
+    failed = [result for result in results if result.failure]
+    left = [result.context.item for result in results if not result.failure]
+    return left, failed_sentence(scripts, failed[0]) if failed else ""
 
 
 def by_blocks(evaluation: RuleEvaluation) -> dict[int, Scored | Reason]:

@@ -209,7 +209,7 @@ class StoredReplies:
         before, after = self._of(pair)
         if not before.rules and not after.rules:
             steps = readings(before, after)
-            by_reader = self._reader_changed and not before.postprocess
+            by_reader = self._reader_changed and not before.value_scripts
             if by_reader and all(cause != "parser" for cause, _definition in steps):
                 steps.insert(0, ("parser", before))
             return steps

@@ -14,9 +14,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from datasets.core.formats import Format
+from datasets.core.kinds import CHECKLIST
+from datasets.core.variables import response_data
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import judge_item
-from judging.core.results import JudgedItem, PreviousReplies
+from judging.core.results import WOULD_ASK_AGAIN, JudgedItem, JudgementResult, PreviousReplies
 from judging.core.sandbox.job import SandboxError
 from judging.core.values import Outcome, value_of
 from judging.engine.chunks import RowReader
@@ -29,7 +31,7 @@ from judging.filters.row_filters import id_subquery
 from judging.filters.search import nearest
 from judging.messages import verdict_texts
 from judging.records.models import Judgement, JudgementState, Run, RunMetric
-from judging.records.stored_replies import previous_replies
+from judging.records.stored_replies import previous_replies, stored_result
 from judging.runs.rerun.selection import EVERYTHING, Selection
 from judging.sandboxes import preview_sandbox
 
@@ -45,6 +47,7 @@ CHANGES: dict[str, str | Promise] = {
     "unscored": gettext_lazy("No longer scored"),
     "state": gettext_lazy("State changed"),
     "same": gettext_lazy("Unchanged"),
+    "asks": gettext_lazy("Would ask again, left as it is"),
 }
 
 
@@ -76,13 +79,16 @@ def preview_reading(
     """Preview a reading; None if user scripts or regular expressions cannot be run."""
     ids, more = _preview_ids(run_metric, selection)
     try:
-        outcomes = dict(outcomes_by(definition, run_metric.run, ids))
+        requested = MetricDefinition.from_json(run_metric.definition)
+        results = dict(results_by(definition, run_metric.run, ids, requested))
     except SandboxError:
         return None
     columns = ("row__line", "candidate__name", "state", "value", "score", "override_value", "score_in_force")
-    judgements = Judgement.objects.select_related("row", "candidate").only(*columns).in_bulk(list(outcomes))
-    judged = [(judgements[pk], outcomes[pk]) for pk in outcomes]
+    judgements = Judgement.objects.select_related("row", "candidate").only(*columns).in_bulk(list(results))
+    judged = [(judgements[pk], result.outcome) for pk, result in results.items()]
     counts = Counter(_change(judgement, outcome) for judgement, outcome in judged)
+    asks = sum(WOULD_ASK_AGAIN in result.flags for result in results.values())
+    counts += Counter(same=-asks, asks=asks)
     changed = [pair for pair in judged if _change(*pair) != "same"]
     return ReparsePreview(
         len(judged),
@@ -159,49 +165,62 @@ _NOTHING = JudgedItem({}, {})
 def outcomes_by(
     definition: MetricDefinition, run: Run, judgements: Sequence[int]
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield (judgement id, outcome) with `definition`, except for judgements without replies, which are unchanged.
+    """Yield (judgement id, outcome) as `results_by`, with the scripts before the judges that the run had."""
+    return ((pk, result.outcome) for pk, result in results_by(definition, run, judgements, definition))
 
-    Raises SandboxError if user scripts or regular expressions cannot be run.
+
+def results_by(
+    definition: MetricDefinition, run: Run, judgements: Sequence[int], requested: MetricDefinition
+) -> Iterator[tuple[int, JudgementResult]]:
+    """Yield (judgement id, result) with `definition`, except for judgements without replies, which are unchanged.
+
+    `requested`: the definition with which the replies were requested. Raises SandboxError if user scripts or regular
+    expressions cannot be run.
     """
+    may_ask_again = definition.scripts_before_judges != requested.scripts_before_judges
     with ThreadPoolExecutor(1) as threads:
         effects = MetricEffects(definition, [], None, preview_sandbox(), in_thread(threads))
         for start in range(0, len(judgements), BATCH):
-            yield from asyncio.run(
-                _outcomes(effects, _loaded(effects, run, judgements[start : start + BATCH]))
-            )
+            loaded = _loaded(effects, run, judgements[start : start + BATCH], may_ask_again=may_ask_again)
+            yield from asyncio.run(_results(effects, loaded))
 
 
 _Loaded = list[tuple[int, JudgedItem, PreviousReplies]]
 
 
-async def _outcomes(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, Outcome]]:
+async def _results(effects: MetricEffects, loaded: _Loaded) -> list[tuple[int, JudgementResult]]:
     """The items are judged concurrently, so that sandbox work is batched."""
     judging = (judge_item(item, effects.metric, effects, None, old) for _, item, old in loaded)
     results = await asyncio.gather(*judging)
-    return [(pk, result.outcome) for (pk, _, _), result in zip(loaded, results, strict=True)]
+    return [(pk, result) for (pk, _, _), result in zip(loaded, results, strict=True)]
 
 
-def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int]) -> _Loaded:
+def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int], *, may_ask_again: bool) -> _Loaded:
     metric = effects.metric
-    whole = bool(metric.rules or metric.preprocess or metric.postprocess)  # else only replies are needed
-    fields = ("replies_from", "row", "response")
-    attempts = Judgement.objects.filter(pk__in=judgements).only(*fields)
+    whole = bool(metric.rules or metric.scripts or metric.gives == CHECKLIST)  # else only replies are needed
+    attempts = Judgement.objects.filter(pk__in=judgements)
     if whole:
-        attempts = attempts.select_related("row", "response").only(*fields, "row__raw", "response__raw")
+        attempts = attempts.select_related("row", "response", "other_response")
+    elif not may_ask_again:
+        attempts = attempts.only("replies_from")
     requested_by = {attempt.pk: attempt.replies_from_id or attempt.pk for attempt in attempts}
     earlier = previous_replies(set(requested_by.values()), requests=whole)
     rows = RowReader(cast(Format, run.version.format))
 
     def item(attempt: Judgement) -> JudgedItem:
-        return (
-            rows.item(attempt.row_id, attempt.row.raw, attempt.response.raw, effects.numbers)
-            if whole
-            else _NOTHING
-        )
+        if not whole:
+            return _NOTHING
+        item = rows.item(attempt.row_id, attempt.row.raw, attempt.response.raw, effects.numbers)
+        other = attempt.other_response
+        return item if other is None else replace(item, other=response_data(other.raw))
 
-    read = ((attempt, earlier[requested_by[attempt.pk]]) for attempt in attempts)
+    def previous(attempt: Judgement) -> PreviousReplies:
+        replies = earlier[requested_by[attempt.pk]]
+        return replace(replies, left=stored_result(attempt)) if may_ask_again else replies
+
+    read = ((attempt, previous(attempt)) for attempt in attempts)
     return [
-        (attempt.pk, item(attempt), previous)
-        for attempt, previous in read
-        if previous.calls or metric.rules or not metric.judges
+        (attempt.pk, item(attempt), replies)
+        for attempt, replies in read
+        if replies.calls or metric.rules or not metric.judges
     ]

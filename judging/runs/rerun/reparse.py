@@ -32,19 +32,19 @@ REPARSEABLE = (RunState.FINISHED, RunState.PAUSED, RunState.CANCELLED)
 def reparsed_definition(
     now: MetricDefinition, new: MetricDefinition, original: MetricDefinition | None = None
 ) -> MetricDefinition | None:
-    """`now` with the parsers, jury, postprocess, scale and rule program of `new`; None if `new` asks something
-    else.
+    """`now` with the parsers, jury, scripts, scale and rule program of `new`; None if `new` asks something else.
 
+    Scripts before the judges may have changed: a judgement of which they give another result is left as it is.
     Connections are ignored and stay unchanged; only prompts are compared. `original`: the definition that the run
     started with, if not `now`.
     """
-    if now.preprocess != new.preprocess or bool(now.rules) != bool(new.rules):
+    if bool(now.rules) != bool(new.rules):
         return None
     if new.rules:
         return _by_rules(now, new, original or now)
-    if not _same_requests(now, new):
+    if not _same_requests(now, new) or _places_before_judges(now) != _places_before_judges(new):
         return None
-    return msgspec.structs.replace(now.read_as(new), postprocess=new.postprocess, sandbox=new.sandbox)
+    return msgspec.structs.replace(now.read_as(new), scripts=new.scripts, sandbox=new.sandbox)
 
 
 def _by_rules(
@@ -53,9 +53,15 @@ def _by_rules(
     before, after = read_program(original.rules).program, read_program(new.rules).program
     if before is None or after is None or not asks_no_more(after, before):
         return None
+    if now.scripts_before_judges != new.scripts_before_judges:
+        return None
     if after.needs_judge and not _same_requests(now, new):
         return None
-    return msgspec.structs.replace(now, rules=new.rules, postprocess=new.postprocess, sandbox=new.sandbox)
+    return msgspec.structs.replace(now, rules=new.rules, scripts=new.scripts, sandbox=new.sandbox)
+
+
+def _places_before_judges(definition: MetricDefinition) -> list[tuple[str, int]]:
+    return [(script.kind, script.after) for script in definition.scripts_before_judges]
 
 
 def scale_of(definition: MetricDefinition) -> tuple[float, float]:

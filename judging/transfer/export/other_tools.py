@@ -96,7 +96,9 @@ def _shared(run: Run) -> set[str]:
     if not run.imported and not run.by_people:
         metrics = [MetricDefinition.from_json(metric.definition) for metric in run.metrics.all()]
         return {
-            metric.name for metric in metrics if metric.votes > 1 or (metric.judges and metric.postprocess)
+            metric.name
+            for metric in metrics
+            if metric.votes > 1 or (metric.judges and metric.scored_by_script)
         }
     author = "source" if run.imported else "rater"
     authors = run.judgements.order_by().values_list("run_metric__name", author).distinct()

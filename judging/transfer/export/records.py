@@ -19,6 +19,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import REFERENCE
 from judging.core.rules.program import Reason
+from judging.core.scripts import ScriptKind
 from judging.filters.conditions import matching
 from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.records import json_text
@@ -43,6 +44,7 @@ from judging.records.stored_judgement import (
     reply_record,
     rule_lines,
     script_record,
+    script_records,
     verdicts_by_place,
     why,
 )
@@ -245,11 +247,7 @@ def record(loaded: LoadedJudgement) -> dict[str, Any]:
     State, value and reason are those in force; if overridden, `override` has the original ones."""
     judgement = loaded.judgement
     data = data_of(judgement.row.raw, judgement.run.version.format)
-    judges, before, after = (
-        _judges(loaded),
-        script_record(judgement.preprocess),
-        script_record(judgement.postprocess),
-    )
+    judges, scripts = _judges(loaded), script_records(judgement.scripts)
     return {
         "line": judgement.row.line,
         "model": model_name(judgement.candidate) if judgement.source else judgement.candidate.name,
@@ -263,14 +261,10 @@ def record(loaded: LoadedJudgement) -> dict[str, Any]:
         "question": data["question"],
         "answer": response_data(judgement.response.raw)["content"],
         "reference": reference_in(data),
-        "preprocess": before,
+        "preprocess": _script(loaded, "preprocess", scripts, without=("seconds",)),
         "judges": judges,
-        "postprocess": {name: value for name, value in after.items() if name != "changed"},
-        "steps": [
-            *([_step("PREPROCESS", **before)] if judgement.preprocess else []),
-            *(_step("JUDGE_MODEL", **{name: judge[name] for name in _OF_STEP}) for judge in judges),
-            *([_step("POSTPROCESS", **after)] if judgement.postprocess else []),
-        ],
+        "postprocess": _script(loaded, "postprocess", scripts, without=("changed", "seconds")),
+        "steps": _steps(loaded, judges, scripts),
         "rules": [rule_record(line) for line in rule_lines(judgement.rules)],
         "flags": judgement.flags.split(",") if judgement.flags else [],
         **({"generation": generation_record(loaded.generation, judgement)} if loaded.generation else {}),
@@ -288,8 +282,35 @@ def _judges(loaded: LoadedJudgement) -> list[dict[str, Any]]:
     ]
 
 
+def _script(
+    loaded: LoadedJudgement, kind: ScriptKind, records: list[dict[str, Any]], without: tuple[str, ...]
+) -> dict[str, Any]:
+    """The record of the first preprocess or the last postprocess that ran; without result if none did."""
+    scripts = zip(loaded.metric.scripts, records, strict=False)
+    of_kind = [record for script, record in scripts if script.kind == kind] or [script_record({})]
+    record = of_kind[0 if kind == "preprocess" else -1]
+    return {name: value for name, value in record.items() if name not in without}
+
+
+def _steps(
+    loaded: LoadedJudgement, judges: list[dict[str, Any]], scripts: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The steps that ran, in order; a judge model's once for each reply. Imported verdicts have no other steps."""
+    replies: dict[int, list[dict[str, Any]]] = {}
+    for reply, judge in zip(loaded.replies, judges, strict=True):
+        step = _step("JUDGE_MODEL", **{name: judge[name] for name in _OF_STEP})
+        replies.setdefault(reply.judge, []).append(step)
+    steps: list[dict[str, Any]] = []
+    for step_type, number in loaded.metric.steps:
+        if step_type in ("RULES", "JUDGE_MODEL"):
+            steps += replies.pop(number, [])
+        elif number < len(scripts):
+            steps.append(_step(step_type, **scripts[number]))
+    return [*steps, *(step for rest in replies.values() for step in rest)]
+
+
 def _step(kind: str, **values: Any) -> dict[str, Any]:
-    """A step of the pipeline that ran. Scripts have no name and are not timed, as they run in batches."""
+    """A step of the pipeline that ran. Scripts have no name."""
     step = {"type": kind, "name": None, "result": values.pop("verdict", None), "changed": None}
     return step | {"printed": "", "error": None, "seconds": None} | values
 

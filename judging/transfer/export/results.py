@@ -183,7 +183,8 @@ def _of_metric(loaded: LoadedJudgement) -> Iterator[ResultLine]:
         if not judgement.overridden:
             yield _combined(loaded)
         return
-    reply = loaded.replies[0] if loaded.replies and metric.votes == 1 and not metric.rules else None
+    voter = next((reply for reply in loaded.replies if reply.judge in metric.last_row), None)
+    reply = voter if metric.votes == 1 and not metric.rules else None
     yield (
         _subject(loaded)
         | _own_result(judgement)
@@ -227,11 +228,11 @@ def _of_judges_by_criterion(loaded: LoadedJudgement) -> Iterator[ResultLine]:
 
 
 def _author(metric: MetricDefinition) -> str:
-    if metric.rules:
-        return "script" if metric.postprocess else "rules"
-    if not metric.judges:
+    if metric.scored_by_script and (metric.rules or not metric.judges):
         return "script"
-    return "combined" if metric.postprocess or metric.votes > 1 else metric.judges[0].name
+    if metric.rules:
+        return "rules"
+    return "combined" if metric.scored_by_script or metric.votes > 1 else metric.voters[0].name
 
 
 def _combined(loaded: LoadedJudgement) -> ResultLine:
@@ -248,7 +249,7 @@ def _of_judges(loaded: LoadedJudgement) -> Iterator[ResultLine]:
     combined one on an answer and its reference."""
     verdicts, of_pair = verdicts_by_place(loaded.judgement.verdicts), loaded.metric.compares_candidates
     for reply in loaded.replies:
-        if reply.swapped and not of_pair:
+        if (reply.swapped and not of_pair) or reply.judge not in loaded.metric.last_row:
             continue
         judge, repeat, _order, criterion = place_of(reply)
         combined = None if of_pair else verdicts.get((judge, repeat, "both", criterion))

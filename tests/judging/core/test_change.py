@@ -19,7 +19,8 @@ from judging.core.change import (
     changed_settings,
     readings,
 )
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
+from tests.make import with_scripts
 
 NOTHING: frozenset[str] = frozenset()
 METRIC = MetricDefinition(
@@ -229,14 +230,15 @@ def test_settings_that_differ_are_named(pair: tuple[str, str]) -> None:
 def test_replies_are_read_by_what_does_not_change_what_was_asked(
     changes: dict[str, object], steps: list[str]
 ) -> None:
-    found = readings(METRIC, msgspec.structs.replace(METRIC, **changes))
+    found = readings(METRIC, msgspec.structs.replace(METRIC, **with_scripts(changes)))
     assert [cause for cause, _definition in found] == steps
 
 
 def _with(metric: MetricDefinition, name: str) -> MetricDefinition:
     (judge,) = metric.judges
     if name == "scripts":
-        return msgspec.structs.replace(metric, preprocess="def preprocess(data, resp): return 1")
+        script = Script(kind="preprocess", source="def preprocess(data, resp): return 1")
+        return msgspec.structs.replace(metric, scripts=(script,))
     change = {
         "judge": {"model": "two"},
         "prompt": {"template": "other"},

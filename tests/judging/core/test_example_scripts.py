@@ -8,7 +8,7 @@ import pytest
 
 from judging.core.replies import VERDICTS
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import ScriptOutcome, run_postprocess, run_preprocess
+from judging.core.scripts import ScriptOutcome, run_preprocess, run_script
 
 HAS_REASONING = """
 def preprocess(data: dict, resp: dict) -> bool:
@@ -142,7 +142,7 @@ def after(sandbox: Sandbox, script: str, *replies: str) -> Any:
         "judge_resps": [{"content": reply} for reply in replies],
         "judge_models": [{"name": "deepseek", "judge_template_content": "q"} for _ in replies],
     }
-    (outcome,) = run_postprocess(sandbox, script, [{**asked, "data": {}, "resp": {}}])
+    (outcome,) = run_script(sandbox, "postprocess", script, [{**asked, "data": {}, "resp": {}}])
     assert outcome.failure is None, outcome.failure
     return outcome.result
 

@@ -7,6 +7,7 @@ import pytest
 
 from judging.core.builtin import NAMES, builtin
 from judging.core.lint import Lint, LintFinding, Longest, is_of_pairs, lint, subjects
+from judging.core.metric_definition import Script
 from judging.core.prompts import RenderItem
 from judging.core.sandbox.job import SandboxFailure, SandboxLimits
 from judging.core.sandbox.pool import Sandbox
@@ -431,8 +432,8 @@ TWO_ANSWERS = [
 ]
 
 
-def linted_pairs(sandbox: Sandbox, template: str, script: str | None = None) -> Lint:
-    items = subjects(sandbox, TWO_ANSWERS, script, of_pairs=True)
+def linted_pairs(sandbox: Sandbox, template: str, *scripts: Script) -> Lint:
+    items = subjects(sandbox, TWO_ANSWERS, scripts, of_pairs=True)
     return lint(sandbox, template, items, of_pairs=True)
 
 
@@ -464,7 +465,8 @@ def test_a_field_that_one_of_two_answers_has_is_missing_in_the_other(sandbox: Sa
 
 def test_a_script_s_fields_of_both_answers_are_known(sandbox: Sandbox) -> None:
     script = "def preprocess(data, resp, **kwargs):\n    resp.x = 1\n    kwargs['other_resp'].x = 2"
-    assert linted_pairs(sandbox, PAIRS + "{{ a.x }}{{ b.x }}", script).errors == ()
+    steps = (Script(kind="preprocess", source=script),)
+    assert linted_pairs(sandbox, PAIRS + "{{ a.x }}{{ b.x }}", *steps).errors == ()
 
 
 def test_a_template_for_pairs_is_known_by_its_names(sandbox: Sandbox) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.core.metric_diff import MetricPart, as_text, difference, lines_of
 
 JUDGE = JudgeModel(name="a", template="one\ntwo\nthree", endpoint=1)
@@ -103,3 +103,17 @@ def test_values_are_shown_as_people_write_them(value: Any, text: str) -> None:
 def test_long_texts_full_of_equal_lines_are_replaced_as_a_whole() -> None:
     lines = list(lines_of("\n" * 20_000, "x\n" * 20_000))
     assert [line.kind for line in lines] == ["gone"] * 20_001 + ["new"] * 20_001
+
+
+def test_scripts_are_compared_with_those_of_the_same_kind_and_place_among_them() -> None:
+    first, second = (Script(kind="preprocess", source=source, after=1) for source in "ab")
+    (part,) = difference(change(scripts=(first,)), change(scripts=(first, second)))
+    assert [(text.name, text.number) for text in part.texts] == [("preprocess", 2)]
+
+
+def test_a_script_moved_before_its_judges_is_another_order_of_steps() -> None:
+    script = Script(kind="preprocess", source="s", after=1)
+    (part,) = difference(change(scripts=(script,)), change(scripts=(structs.replace(script, after=0),)))
+    assert [(setting.name, setting.before, setting.after) for setting in part.settings] == [
+        ("steps", "a → preprocess", "preprocess → a")
+    ]

@@ -86,8 +86,10 @@ def test_the_example_of_the_specification_is_read_whole(folder: Path) -> None:
     file = read(THE_SPECIFICATION, folder)
     (metric,), (candidate,) = file.metrics, file.candidates
     assert (file.data_name, candidate.n, candidate.params) == ("physics", 2, {"temperature": 0.7})
-    assert (metric.name, metric.preprocess) == ("correctness", "def preprocess(data, resp): return 1\n")
-    assert metric.postprocess.startswith("def postprocess(")
+    before, after = metric.scripts
+    assert (metric.name, before.source) == ("correctness", "def preprocess(data, resp): return 1\n")
+    assert (after.kind, after.after) == ("postprocess", 1)
+    assert after.source.startswith("def postprocess(")
     (judge,) = metric.judges
     assert judge.template == "{{ data.question }} …"
     assert (judge.api_key_env, judge.params) == ("JUDGE_KEY", {"temperature": 0, "max_tokens": 2048})
@@ -198,9 +200,25 @@ def test_a_mistake_in_a_step_is_reported_with_its_line(step: str, code: str) -> 
     assert codes(step_with(step)) == [(4, code)]
 
 
-def test_a_pipeline_has_one_order() -> None:
-    steps = "{type: POSTPROCESS, file_content: b}\n  - {type: PREPROCESS, file_content: a}"
-    assert codes(step_with(steps)) == [(5, "step_out_of_order")]
+def test_steps_may_come_in_any_order_and_number() -> None:
+    script, judge = (
+        "type: {}, file_content: x",
+        "type: JUDGE_MODEL, judge_model: {url: 'http://h/v1', model: m, builtin: single_turn_score.en}",
+    )
+    post, pre = script.format("POSTPROCESS"), script.format("PREPROCESS")
+    steps = [post, pre, judge, pre, judge, judge, post, post]
+    (metric,) = read(
+        "- {metrics: [{name: m, pipeline: [" + ", ".join(f"{{{step}}}" for step in steps) + "]}]}"
+    ).metrics
+    assert [step.type for step in metric.steps] == [
+        step.split(",")[0].removeprefix("type: ") for step in steps
+    ]
+    assert [script.after for script in metric.scripts] == [0, 0, 1, 3, 3]
+
+
+def test_a_pipeline_has_one_rule_program_and_no_judge_model_beside_it() -> None:
+    rules = '{type: RULES, file_content: "# DSL\\n@单个字段:字数限制:60\\n@格式限制:字符串"}'
+    assert codes(step_with(f"{rules}\n  - {rules}")) == [(5, "rules_twice")]
 
 
 def test_a_written_key_is_not_repeated_in_the_error() -> None:
@@ -249,7 +267,7 @@ def test_nothing_but_a_readable_file_of_the_folder_is_read(folder: Path, path: s
 def test_a_link_within_the_folder_is_followed(folder: Path) -> None:
     (folder / "short.py").symlink_to(folder / "scripts" / "clean.py")
     metric = read(step_with("{type: PREPROCESS, filename: short.py}"), folder).metrics[0]
-    assert metric.preprocess.startswith("def preprocess")
+    assert metric.scripts[0].source.startswith("def preprocess")
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.core.builtin import BUILTINS
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.core.metrics_file import read_metrics_file, write_metrics_file
 
 NOWHERE = Path("/nonexistent")
@@ -31,7 +31,12 @@ FULL = MetricDefinition(
     max_score=5,
     undefined="lenient",
     sandbox="item",
-    preprocess="def preprocess(data, resp):\n    return 1  \n\n",
+    scripts=(
+        Script(kind="preprocess", source="def preprocess(data, resp):\n    return 1  \n\n"),
+        Script(kind="postprocess", source="def postprocess(**kwargs): return 0", after=1),
+        Script(kind="preprocess", source="def preprocess(data, resp): return 2", after=1),
+        Script(kind="postprocess", source="\tdef postprocess(**kwargs): return None", after=3),
+    ),
     judges=(
         judge(
             api_key_env="JUDGE_KEY",
@@ -44,7 +49,6 @@ FULL = MetricDefinition(
         judge(name="second", parse={"regex": r"(\d+)\s分"}),
         judge(name="third", parse={"json_path": "a.b"}),
     ),
-    postprocess="\tdef postprocess(**kwargs): return None",
 )
 
 

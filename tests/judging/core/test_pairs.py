@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,17 +18,21 @@ from judging.core.reading.gives import Gives
 from judging.core.results import JudgedItem, JudgementResult
 from judging.core.values import Outcome
 from tests.judging.core.test_pipeline import FakeTools, Said, in_orders, judge
+from tests.make import with_scripts
 
 PAIR = JudgedItem({"question": "?"}, {"content": "first"}, other={"content": "second"})
 
 
 def compared(
-    says: tuple[Said, Said], *, item: JudgedItem = PAIR, tools: FakeTools | None = None, **settings: object
+    says: tuple[Said, Said], *, item: JudgedItem = PAIR, tools: FakeTools | None = None, **settings: Any
 ) -> JudgementResult:
     """What a judge of both orders says about a pair; `says`: its replies in the order A B, and in the order B A."""
     judges = settings.pop("judges", (judge(both_orders=True),))
-    metric = MetricDefinition(name="m", judges=judges, gives="comparison", compares="all", **settings)
+    metric = MetricDefinition(
+        name="m", judges=judges, gives="comparison", compares="all", **with_scripts(settings)
+    )
     tools = tools or FakeTools(in_orders(*says))
+    tools.metric = metric
     return asyncio.run(judge_item(item, metric, tools, tools.ask))
 
 

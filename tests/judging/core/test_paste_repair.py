@@ -9,7 +9,7 @@ import pytest
 from judging.core.paste_repair import PROBLEMS, PasteRepair, repaired, repaired_pattern, repaired_program
 from judging.core.rules.check import read_program
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import RECOMMENDED, run_postprocess
+from judging.core.scripts import RECOMMENDED, run_script
 
 PASTED = r"""import re
 from typing import Optional
@@ -48,7 +48,7 @@ def test_a_script_whose_backslashes_and_indentation_were_lost_works_again(sandbo
     assert repair is not None
     assert repair.problems == ("backslashes", "indentation")
     item = {"judge_resps": [{"content": "[[A=B]], no: [[B>A]]"}], "data": {}, "resp": {}}
-    (outcome,) = run_postprocess(sandbox, repair.source, [item])
+    (outcome,) = run_script(sandbox, "postprocess", repair.source, [item])
     assert (outcome.result, outcome.failure) == (4, None)
 
 
@@ -136,7 +136,7 @@ def test_a_postprocess_that_was_printed_as_preprocess_gets_its_name(sandbox: San
     assert repair is not None
     assert repair.problems == ("indentation", "name")
     item = {"judge_resps": [{"content": "ok"}], "data": {}, "resp": {}}
-    (outcome,) = run_postprocess(sandbox, repair.source, [item])
+    (outcome,) = run_script(sandbox, "postprocess", repair.source, [item])
     assert outcome.result == "ok"
 
 

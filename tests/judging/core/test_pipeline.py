@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.core.pipeline import judge_item, read_verdicts, rounds
 from judging.core.replies import Parsed
 from judging.core.results import (
@@ -27,6 +27,7 @@ from judging.core.results import (
     ScriptResult,
 )
 from judging.core.values import Outcome, Value
+from tests.make import with_scripts
 
 ITEM = JudgedItem({"question": "?", "ref_answer": "the reference", "gt": None}, {"content": "the answer"})
 Said = str | Failure
@@ -42,11 +43,19 @@ class FakeTools:
     prompt: Callable[[int, Context], str | Failure] = lambda judge, context: context.item.response["content"]
     rules: Callable[[JudgedItem], Ruled] = lambda item: Ruled(Outcome("scored", 5))
     builds: tuple[bool, ...] = (False,)
+    metric: MetricDefinition = field(default_factory=lambda: MetricDefinition(name="m"))
     asked: list[list[Question]] = field(default_factory=list)
     seen: list[Context] = field(default_factory=list)
 
-    async def preprocess(self, context: Context) -> ScriptResult:
-        return self.before(context)
+    @property
+    def scripts(self) -> list[partial[Coroutine[None, None, ScriptResult]]]:
+        return [partial(self._run, script) for script in self.metric.scripts]
+
+    async def _run(self, script: Script, context: Context) -> ScriptResult:
+        if script.kind == "preprocess":
+            return self.before(context)
+        self.seen.append(context)
+        return self.after(context)
 
     async def builds_on_others(self) -> tuple[bool, ...]:
         return self.builds
@@ -65,10 +74,6 @@ class FakeTools:
 
     async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
         return self.rules(item)
-
-    async def postprocess(self, context: Context) -> ScriptResult:
-        self.seen.append(context)
-        return self.after(context)
 
     async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
         try:
@@ -97,7 +102,7 @@ def reply_to(question: Question, said: Said) -> JudgeCall:
 
 
 def metric(*judges: JudgeModel, **more: Any) -> MetricDefinition:
-    return MetricDefinition(name="m", judges=judges, **more)
+    return MetricDefinition(name="m", **with_scripts({"judges": judges, **more}))
 
 
 def judge(name: str = "j", **more: Any) -> JudgeModel:
@@ -107,6 +112,7 @@ def judge(name: str = "j", **more: Any) -> JudgeModel:
 def found(
     definition: MetricDefinition, tools: FakeTools, previous: PreviousReplies | None = None
 ) -> JudgementResult:
+    tools.metric = definition
     return asyncio.run(judge_item(ITEM, definition, tools, tools.ask, previous))
 
 
@@ -351,9 +357,9 @@ def test_replies_that_were_received_before_are_read_and_nobody_is_asked() -> Non
 def test_what_preprocess_did_then_is_seen_by_postprocess_now() -> None:
     earlier = ScriptResult(1, {"data": {"n": 6}})
     tools = FakeTools(after=lambda context: ScriptResult(context.item.data["n"]))
-    previous = PreviousReplies((reply_to(Question(0, 0, "p"), "8"),), earlier)
+    previous = PreviousReplies((reply_to(Question(0, 0, "p"), "8"),), (earlier,))
     result = found(metric(judge(), preprocess="s", postprocess="s"), tools, previous)
-    assert (result.outcome.value, result.preprocess) == (6, earlier)
+    assert (result.outcome.value, result.scripts[0]) == (6, earlier)
 
 
 @pytest.mark.parametrize(("said", "reason"), [("I would", "cut_off"), ("7", "")])

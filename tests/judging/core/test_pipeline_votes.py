@@ -10,10 +10,11 @@ from msgspec import structs
 
 from judging.core.metric_definition import JudgeModel, Jury, Label, MetricDefinition
 from judging.core.metrics_file import MetricsFileError, read_metrics_file, write_metrics_file
-from judging.core.pipeline import combine_votes, conclude, outcome_of_kind
+from judging.core.pipeline import combine_verdicts, combine_votes, outcome_of_kind
 from judging.core.results import Failure, JudgeCall, Verdict
 from judging.core.values import Outcome
 from judging.runs.rerun.reparse import reparsed_definition
+from tests.make import with_scripts
 
 JUDGE = JudgeModel(name="j", url="http://127.0.0.1:9/v1", model="m", template="t", repeats=3)
 METRIC = MetricDefinition(name="quality", judges=(JUDGE,))
@@ -45,7 +46,7 @@ def concluded(metric: MetricDefinition, *votes: int | None, failed: int = 0) -> 
     asked = [JudgeCall(0, n, {}, {}, None, []) for n in range(len(votes))]
     asked += [JudgeCall(0, len(votes) + n, {}, None, failure, []) for n in range(failed)]
     verdicts = tuple(Verdict(0, n, vote, "" if vote else "nothing_offered") for n, vote in enumerate(votes))
-    return conclude(metric, None, tuple(asked), verdicts, None)
+    return combine_verdicts(metric, tuple(asked), verdicts)
 
 
 def test_without_a_quorum_what_could_be_read_counts() -> None:
@@ -81,7 +82,7 @@ def test_the_quorum_reached_is_enough() -> None:
 def test_words_need_more_than_half_of_the_votes(gives: str, votes: list[Any], outcome: Outcome) -> None:
     metric = structs.replace(METRIC, gives=gives, jury="median")
     offered = tuple(Verdict(0, number, vote) for number, vote in enumerate(votes))
-    assert conclude(metric, None, (), offered, None) == outcome
+    assert combine_verdicts(metric, (), offered) == outcome
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_words_need_more_than_half_of_the_votes(gives: str, votes: list[Any], ou
 def test_a_metric_that_does_not_say_gives_what_its_judges_or_scripts_give(
     changes: dict[str, Any], kind: str
 ) -> None:
-    assert structs.replace(METRIC, **changes).kind == kind
+    assert structs.replace(METRIC, **with_scripts(changes)).kind == kind
 
 
 def test_replies_are_read_by_the_metrics_kind_unless_it_does_not_say() -> None:

@@ -17,7 +17,7 @@ from judging.core.prompts import RenderItem, render
 from judging.core.sandbox.allowed_imports import IMPORTABLE
 from judging.core.sandbox.pool import Sandbox
 from judging.core.sandbox.scripts import ARGUMENTS
-from judging.core.scripts import load_failure, run_postprocess
+from judging.core.scripts import load_failure, run_script
 from judging.metrics.editor.judge_forms import PARSERS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -93,17 +93,19 @@ def test_every_parameter_of_a_script_has_an_example_that_holds(language: str, sa
         "judge_reqs": [REQUEST],
         "judge_resps": [REPLY],
         "judge_models": [{"name": "deepseek", "judge_template_content": "Rate it."}],
+        "results": [8],
     }
     for name, expression, value in found:
         source = f"def postprocess({name}):\n    return repr({expression})\n"
-        (outcome,) = run_postprocess(sandbox, source, [item])
+        (outcome,) = run_script(sandbox, "postprocess", source, [item])
         assert (expression, outcome.result) == (expression, value)
 
 
 @pytest.mark.parametrize("language", PAGES)
 def test_the_scripts_on_a_page_load(language: str, sandbox: Sandbox) -> None:
-    before, after = re.findall(r"```python\n(.*?)```", PAGES[language], re.DOTALL)
+    before, after, between = re.findall(r"```python\n(.*?)```", PAGES[language], re.DOTALL)
     assert load_failure(sandbox, "preprocess", before) is None
+    assert load_failure(sandbox, "preprocess", between) is None
     assert load_failure(sandbox, "postprocess", after) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from judging.core.replies import VERDICTS
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import RECOMMENDED, load_failure, run_postprocess, run_preprocess
+from judging.core.scripts import RECOMMENDED, load_failure, run_preprocess, run_script
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,9 @@ def after(sandbox: Sandbox, name: str, *replies: str | None) -> Any:
         ],
         "judge_models": [{"name": "judge"} for _ in replies],
     }
-    (outcome,) = run_postprocess(sandbox, RECOMMENDED[name].source, [{**asked, "data": {}, "resp": {}}])
+    (outcome,) = run_script(
+        sandbox, "postprocess", RECOMMENDED[name].source, [{**asked, "data": {}, "resp": {}}]
+    )
     assert outcome.failure is None, outcome.failure
     return outcome.result
 

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.core.results import JudgementResult
 from judging.core.values import Outcome
 from judging.engine import chunks, run_worker, stopping
@@ -111,6 +111,39 @@ def test_scripts_run_before_and_after_the_judge() -> None:
         postprocess="def postprocess(judge_reqs):\n    return judge_reqs[0].messages[0].content == 'seen 1'\n",
     )
     assert set(run.judgements.values_list("state", "value", "score")) == {("scored", "true", 1.0)}
+
+
+FIND_CLAIMS = """
+def preprocess(data, resp, **kwargs):
+    data.claims = kwargs["judge_resps"][-1].content.split(";")
+    print(len(data.claims), kwargs["judge_models"][0].name, kwargs["results"])
+    return len(data.claims)
+"""
+
+
+def test_scripts_between_judges_see_their_replies_and_shape_the_next_prompt() -> None:
+    """The first judge lists claims, a script picks them, the second judge scores them."""
+
+    def reply(asked: Received) -> str:
+        return "a; b; c" if asked.prompt == "List." else f"Score: [[{len(asked.prompt)}]]"
+
+    with ScriptedJudge(reply=reply) as judge:
+        first = JudgeModel(name="lister", url=judge.url, model="m", template="List.")
+        second = structs.replace(
+            first, name="scorer", template="{{ data.claims | join }}{{ preprocess_result }}"
+        )
+        scripts = (
+            Script(kind="postprocess", source="def postprocess(resp):\n    return 'begun'"),
+            Script(kind="preprocess", source=FIND_CLAIMS, after=1),
+        )
+        metric = MetricDefinition(name="claims", judges=(first, second), scripts=scripts)
+        run = work(a_run(a_version(a_project(), rows=1, models=["alpha"]), metric))
+    (judgement,) = run.judgements.all()
+    assert (judgement.state, judgement.score) == ("scored", 6.0)
+    begun, found = json.loads(judgement.scripts)
+    assert (begun["result"], found["result"]) == ("begun", 3)
+    assert found["printed"] == "3 lister ['begun']\n"
+    assert found["changed"]["data"] == {"claims": ["a", " b", " c"]}
 
 
 def test_a_postprocess_that_returns_none_gives_no_score() -> None:

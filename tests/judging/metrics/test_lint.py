@@ -13,6 +13,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.models import Derived, Job
 from evalsite.tasks import jobs
 from judging.core.lint import Lint
+from judging.core.metric_definition import Script
 from judging.metrics import lint
 from judging.metrics.lint import StoredLint
 from judging.metrics.lint_views import LintView
@@ -25,13 +26,14 @@ NAMES_TOPIC = "{{ data.topic }} {{ response.content }}"
 
 
 def found(version: Version, template: str, preprocess: str = "") -> Lint:
-    result = lint.result_of(lint.request(version, template, preprocess))
+    scripts = (Script(kind="preprocess", source=preprocess),) if preprocess else ()
+    result = lint.result_of(lint.request(version, template, scripts))
     assert result is not None
     return result
 
 
 def now(version: Version) -> StoredLint:
-    stored = lint.load(version, NAMES_TOPIC, "")
+    stored = lint.load(version, NAMES_TOPIC, ())
     assert stored
     return stored
 
@@ -67,33 +69,33 @@ def test_what_preprocess_adds_exists(version: Version) -> None:
 
 
 def test_the_same_texts_are_looked_through_once(version: Version) -> None:
-    first = lint.request(version, NAMES_TOPIC, "")
-    assert lint.request(version, NAMES_TOPIC, "") == first
-    assert lint.request(version, NAMES_TOPIC + "!", "") != first
+    first = lint.request(version, NAMES_TOPIC, ())
+    assert lint.request(version, NAMES_TOPIC, ()) == first
+    assert lint.request(version, NAMES_TOPIC + "!", ()) != first
     assert Derived.objects.count() == 2
 
 
 def test_texts_are_not_kept_longer_than_they_are_needed(version: Version) -> None:
-    row = Derived.objects.get(pk=lint.request(version, NAMES_TOPIC, "").pk)
+    row = Derived.objects.get(pk=lint.request(version, NAMES_TOPIC, ()).pk)
     assert b"data.topic }}" not in bytes(row.value)
 
 
 def test_a_large_version_waits_for_a_worker(large: Version) -> None:
-    waiting = lint.request(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, ())
     assert lint.result_of(waiting) is None
     jobs.run("lint_template", waiting.pk)
     assert lint.result_of(now(large)) is not None
 
 
 def test_two_workers_do_not_do_the_same(large: Version) -> None:
-    waiting = lint.request(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, ())
     assert jobs.claim("lint_template", waiting.pk, owner="worker:1:1")
     jobs.run("lint_template", waiting.pk)
     assert now(large).result is None
 
 
 def test_what_a_dead_worker_held_is_given_back(large: Version) -> None:
-    waiting = lint.request(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, ())
     assert jobs.claim("lint_template", waiting.pk, owner="gone:1:1")
     jobs.reconcile()
     assert jobs.run("lint_template", waiting.pk)
@@ -104,7 +106,7 @@ def test_a_worker_that_stops_gives_it_back(project: Project) -> None:
 
     version = a_version(project, rows=1100, models=("ant", "bee"))
     version.candidates.update(responses=lint.MAX_RESPONSES_AT_ONCE)
-    waiting = lint.request(version, NAMES_TOPIC, "")
+    waiting = lint.request(version, NAMES_TOPIC, ())
     stop = threading.Event()
     stop.set()
     jobs.run("lint_template", waiting.pk, stop)
@@ -114,7 +116,7 @@ def test_a_worker_that_stops_gives_it_back(project: Project) -> None:
 def test_an_unexpected_error_ends_it_with_a_sentence_in_the_page_and_in_the_log(
     large: Version, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    waiting = lint.request(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, ())
     monkeypatch.setattr(lint, "answers_of", lambda version: 1 / 0)
     jobs.run("lint_template", waiting.pk)
     assert now(large).problem == "unexpected"
@@ -125,7 +127,7 @@ def test_an_unexpected_error_ends_it_with_a_sentence_in_the_page_and_in_the_log(
 def test_a_locked_database_leaves_it_to_the_next_worker(
     large: Version, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting = lint.request(large, NAMES_TOPIC, "")
+    waiting = lint.request(large, NAMES_TOPIC, ())
 
     def locked(version: Version) -> None:
         cause = sqlite3.OperationalError("database is locked")

@@ -10,7 +10,7 @@ import pytest
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.builtin import BUILTINS, PAIR, chosen
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.core.results import JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome
 from judging.endpoints.models import Endpoint
@@ -188,7 +188,7 @@ def test_an_imported_judge_keeps_its_address_which_the_form_cannot_change(
 def test_scripts_are_kept_in_the_version(client_of: ClientOf, alice: User, metric: Metric) -> None:
     script = "def preprocess(data, resp):\n    return 1\n"
     client_of(alice).post(page_of(metric), form_of(metric, preprocess=script))
-    assert definition_of(metric).preprocess == script
+    assert definition_of(metric).scripts == (Script(kind="preprocess", source=script),)
 
 
 def test_an_old_version_is_shown_and_comes_back_as_a_new_one(

@@ -183,7 +183,7 @@ def test_files_beside_the_yaml_are_read_by_command(path: Path, project: Project)
     (path.parent / "clean.py").write_text("def preprocess(data, resp): return 2\n")
     path.write_text("metrics:\n- name: m\n  pipeline:\n  - {type: PREPROCESS, filename: clean.py}\n")
     run("import_metrics", path)
-    assert definition(Metric.objects.get()).preprocess == "def preprocess(data, resp): return 2\n"
+    assert definition(Metric.objects.get()).scripts[0].source == "def preprocess(data, resp): return 2\n"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from datasets.models import Version
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.results import JudgementResult
 from judging.core.values import Outcome, Value, outcome_of_value
 from judging.engine import chunks, planning
@@ -16,12 +16,13 @@ from tests.make import a_run
 
 OWNER = "test:1:1"
 NOTHING = "def postprocess(**kwargs):\n    return None\n"
+SCRIPT = Script(kind="postprocess", source=NOTHING)
 Says = Callable[[Judgement], Value | Outcome | None]
 
 
 def a_judged_run(version: Version, says: Says, *names: str, **options: Any) -> Run:
     """A finished run with judge-less metrics. `says` returns each judgement's value or outcome."""
-    metrics = [MetricDefinition(name=name, postprocess=NOTHING) for name in names or ("quality",)]
+    metrics = [MetricDefinition(name=name, scripts=(SCRIPT,)) for name in names or ("quality",)]
     run = a_run(version, *metrics, **options)
     planning.plan(run.pk)
     judge_all(run, says)

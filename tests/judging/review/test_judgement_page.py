@@ -145,7 +145,7 @@ def test_scripts_are_shown_with_what_they_returned_changed_and_printed(
     before = ScriptResult(result=1, changed={"data": {"extra": "seen"}}, printed="hello")
     after = ScriptResult(failure=Failure("script_exception", "KeyError (line 3)"), line=3)
     metric = a_metric(JUDGE_URL, preprocess="def preprocess(): ...", postprocess="def postprocess(): ...")
-    run = a_judged_run(project, lambda _: said(7, preprocess=before, postprocess=after), metric=metric)
+    run = a_judged_run(project, lambda _: said(7, scripts=(before, after)), metric=metric)
     page = text(client_of(bob).get(address(first_of(run)), {"tab": "script"}))
     for shown in (
         "&quot;extra&quot;: &quot;seen&quot;",

@@ -9,7 +9,7 @@ from datasets.models import Candidate, Dataset, Response, Row, Version, VersionS
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.records.models import Run
 from tests.judging.working import work
-from tests.make import a_project, a_run
+from tests.make import a_project, a_run, with_scripts
 
 MECHANICAL = "# DSL\n标签:精确匹配\n主题:字数限制:4\n@聚合方式:min\n@格式限制:JSON\n"
 FUZZY = "# DSL\n标签:精确匹配\n主题:模糊匹配\n@格式限制:JSON\n"
@@ -39,9 +39,12 @@ def a_version(*answers: str, reference: Any = REFERENCE) -> Version:
 
 def by_rules(rules: str, *answers: str, url: str = "", reference: Any = REFERENCE, **more: Any) -> Run:
     judges = (JudgeModel(name="裁判", template="", url=url, model="scripted"),) if url else ()
-    metric = MetricDefinition(name="字段", max_score=5, rules=rules, judges=judges, **more)
-    run = a_run(a_version(*answers, reference=reference), metric)
-    return work(run)
+    metric = by_program(rules, judges=judges, **more)
+    return work(a_run(a_version(*answers, reference=reference), metric))
+
+
+def by_program(rules: str, **more: Any) -> MetricDefinition:
+    return MetricDefinition(name="字段", max_score=5, **with_scripts({"rules": rules, **more}))
 
 
 def by_written_reference(rules: str, answer: str, reference: str, **more: Any) -> Run:
@@ -49,5 +52,4 @@ def by_written_reference(rules: str, answer: str, reference: str, **more: Any) -
     version = a_version(answer)
     raw = f'{{"messages": [{{"role": "user", "content": "?"}}], "ref_answer": {reference}}}'
     Row.objects.filter(version=version).update(raw=raw)
-    run = a_run(version, MetricDefinition(name="字段", max_score=5, rules=rules, **more))
-    return work(run)
+    return work(a_run(version, by_program(rules, **more)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,10 @@ from judging.core.judges.probe import probe
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.core.judges.settings import JudgeSettings, build_request
 from judging.core.judges.structured import described, parameters, schema_of
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Structured
 from judging.core.reading.gives import Gives
 from judging.core.structured_output import structure_for
+from tests.make import with_scripts
 
 SCORE = Gives("score", min_score=1, max_score=5)
 TEAL = json.dumps({"colour": "teal"})
@@ -90,11 +92,11 @@ def test_a_server_that_fails_meanwhile_was_not_tested() -> None:
     assert found_form(answers) == ""
 
 
-def metric(structured: str, template: str = "{{ answer_format }}", **more: object) -> MetricDefinition:
+def metric(structured: Structured, template: str = "{{ answer_format }}", **more: Any) -> MetricDefinition:
     judge = JudgeModel(
         name="j", template=template, **{key: more.pop(key) for key in ("parse",) if key in more}
     )
-    return MetricDefinition(name="m", structured=structured, judges=(judge,), **more)  # type: ignore[arg-type]
+    return MetricDefinition(name="m", structured=structured, judges=(judge,), **with_scripts(more))
 
 
 @pytest.mark.parametrize(

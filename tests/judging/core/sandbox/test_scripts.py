@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from judging.core.sandbox.pool import Sandbox
-from judging.core.scripts import ScriptOutcome, load_failure, run_postprocess, run_preprocess
+from judging.core.scripts import ScriptOutcome, load_failure, run_preprocess, run_script
 from tests.judging.core.sandbox.scripting import failure_of, result_of, run, script
 
 ANSWERS = {
@@ -26,7 +26,7 @@ def preprocess(sandbox: Sandbox, source: str, data: dict[str, Any], resp: dict[s
 
 
 def postprocess(sandbox: Sandbox, source: str) -> ScriptOutcome:
-    (outcome,) = run_postprocess(sandbox, source, [ANSWERS])
+    (outcome,) = run_script(sandbox, "postprocess", source, [ANSWERS])
     return outcome
 
 
@@ -37,7 +37,7 @@ def test_a_script_is_called_with_the_parameters_that_it_declares(declared: str, 
     assert preprocess(sandbox, f"def preprocess({declared}):\n    return 1", {}, {}).result == 1
 
 
-def test_preprocess_has_nothing_more_in_kwargs_than_it_was_promised(sandbox: Sandbox) -> None:
+def test_a_preprocess_before_all_other_steps_has_nothing_in_kwargs(sandbox: Sandbox) -> None:
     assert (
         preprocess(sandbox, "def preprocess(data, resp, **kwargs):\n    return len(kwargs)", {}, {}).result
         == 0
@@ -47,11 +47,36 @@ def test_preprocess_has_nothing_more_in_kwargs_than_it_was_promised(sandbox: San
 def test_postprocess_has_the_last_judge_in_kwargs(sandbox: Sandbox) -> None:
     source = """
 def postprocess(judge_reqs, judge_resps, judge_models, data, resp, **kwargs):
-    assert sorted(kwargs) == ["judge_model", "judge_req", "judge_resp"]
+    assert sorted(kwargs) == ["judge_model", "judge_req", "judge_resp", "results"]
     assert kwargs["judge_resp"] is judge_resps[-1]
     return f'{kwargs["judge_req"].n} {kwargs["judge_resp"].error} {kwargs["judge_model"]["name"]}'
 """
     assert postprocess(sandbox, source).result == "2 gone two"
+
+
+@pytest.mark.parametrize(
+    ("before", "seen"),
+    [
+        ({"judge_resps": [{"content": "8"}], "judge_reqs": [{}], "judge_models": [{}]}, "1 []"),
+        ({"results": [7, None]}, "0 [7, None]"),
+    ],
+)
+def test_a_later_preprocess_has_what_came_before_it_in_kwargs(
+    before: dict[str, Any], seen: str, sandbox: Sandbox
+) -> None:
+    source = """
+def preprocess(data, resp, **kwargs):
+    assert sorted(kwargs) == ["judge_models", "judge_reqs", "judge_resps", "results"]
+    return f'{len(kwargs["judge_resps"])} {kwargs["results"]}'
+"""
+    item = {"data": {}, "resp": {}, **before}
+    (outcome,) = run_script(sandbox, "preprocess", source, [item])
+    assert (outcome.failure, outcome.result) == (None, seen)
+
+
+def test_a_first_preprocess_may_declare_what_comes_before_it(sandbox: Sandbox) -> None:
+    source = "def preprocess(resp, judge_resps, results):\n    return len(judge_resps) + len(results)"
+    assert preprocess(sandbox, source, {}, {}).result == 0
 
 
 def test_postprocess_may_ask_for_less(sandbox: Sandbox) -> None:

@@ -18,7 +18,7 @@ from evalsite.accounts.models import Project, User
 from evalsite.models import Derived
 from evalsite.tasks import jobs
 from judging.core.judges.scripted import ScriptedJudge, as_script
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.endpoints.models import Endpoint
 from judging.metrics import lint
 from judging.metrics.lint import lint_references
@@ -182,7 +182,12 @@ SHORTENS = "def preprocess(data, resp):\n    data.ref_answer = {'标签': '物�
 
 def test_references_are_looked_at_as_preprocess_leaves_them(labels: Version) -> None:
     assert lint_references(labels, PROGRAM).faulty == 1
-    assert lint_references(labels, PROGRAM, SHORTENS, preview_sandbox()).complaints == []
+    assert (
+        lint_references(
+            labels, PROGRAM, [Script(kind="preprocess", source=SHORTENS)], preview_sandbox()
+        ).complaints
+        == []
+    )
 
 
 @pytest.fixture
@@ -202,11 +207,11 @@ def test_many_references_are_left_to_a_worker(analyst: Client, many: Version) ->
 
 
 def test_a_worker_that_stops_gives_the_references_back(many: Version) -> None:
-    waiting = lint.request(many, PROGRAM, "", lint.RULES)
+    waiting = lint.request(many, PROGRAM, (), lint.RULES)
     stop = threading.Event()
     stop.set()
     jobs.run("lint_template", waiting.pk, stop)
-    after = lint.load(many, PROGRAM, "", lint.RULES)
+    after = lint.load(many, PROGRAM, (), lint.RULES)
     assert after
     assert after.job
     assert (after.result, after.job.state) == (None, "waiting")
@@ -218,14 +223,14 @@ def test_a_changed_program_asks_to_be_checked_again(analyst: Client, labels: Ver
 
 
 def test_a_program_and_a_template_of_the_same_text_are_kept_apart(labels: Version) -> None:
-    lint.request(labels, PROGRAM, "")
-    lint.request(labels, PROGRAM, "", lint.RULES)
+    lint.request(labels, PROGRAM, ())
+    lint.request(labels, PROGRAM, (), lint.RULES)
     assert {row.kind for row in Derived.objects.all()} == {"template_lint", "rules_lint"}
 
 
 def test_half_a_character_in_a_reference_does_not_stop_the_lint(labels: Version) -> None:
     labels.data_rows.update(raw='{"messages": [], "ref_answer": {"\\ud800": 1, "a\\u0000": 2}}')
-    found = lint.request(labels, "# DSL\n@all:length:0\n@format:JSON", "", lint.RULES)
+    found = lint.request(labels, "# DSL\n@all:length:0\n@format:JSON", (), lint.RULES)
     assert found.result
     assert b"?" in found.result
 

@@ -16,7 +16,7 @@ from msgspec import structs
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import MetricDefinition, Script
 from judging.engine import chunks, planning, run_worker, stopping
 from judging.engine.write_buffer import WriteBatch, write
 from judging.filters.judgement_filter import Filters
@@ -28,14 +28,14 @@ from judging.records.overrides import override_add
 from judging.reports.selectors import metrics_of
 from judging.runs import services
 from judging.runs.rerun import reparse
-from judging.runs.rerun.preview import ReparsePreview
+from judging.runs.rerun.preview import CHANGES, ReparsePreview, preview_reading
 from judging.runs.rerun.rejudge import run_rejudge
-from judging.runs.rerun.selection import Selection
+from judging.runs.rerun.selection import EVERYTHING, Selection
 from judging.runs.services import ChosenMetric, run_create
 from judging.transfer.export.files import jsonl_lines
 from tests.conftest import ClientOf
 from tests.judging.judged import said
-from tests.make import a_metric, a_version
+from tests.make import a_metric, a_version, with_scripts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -230,10 +230,30 @@ def test_a_reading_of_a_reading_still_knows_who_asked(run: Run) -> None:
 def test_a_postprocess_reads_the_stored_replies_and_what_preprocess_did(run: Run) -> None:
     found = run_metric(run)
     script = "def postprocess(judge_resps, **kwargs):\n    return len(judge_resps[0].content)\n"
-    definition = structs.replace(definition_now(found), postprocess=script)
+    definition = structs.replace(definition_now(found), **with_scripts({"postprocess": script}))
     reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
     work(run)
     assert set(run.judgements.filter(current=True).values_list("score", flat=True)) == {float(len(REPLY))}
+
+
+def test_what_would_be_asked_something_else_is_left_as_it_is_and_counted(
+    project: Project, judge: ScriptedJudge, alice: User
+) -> None:
+    same = "def preprocess(data, resp):\n    return 0\n"
+    metric = metric_create(project=project, definition=a_metric(judge.url, preprocess=same), user=alice)
+    run = work(a_run(metric, a_version(project)))
+    found = run_metric(run)
+    other = Script(kind="preprocess", source=same.replace("0", "int('alpha says 2' in resp.content)"))
+    new = structs.replace(read_by(definition_now(found), parse=BY_REGEX), scripts=(other,))
+    definition = reparse.reparsed_definition(definition_now(found), new)
+    assert definition is not None
+    preview = preview_reading(found, definition, EVERYTHING)
+    assert preview is not None
+    assert dict(preview.counts) == {CHANGES["scored"]: 5, CHANGES["asks"]: 1}
+    reparse.run_reparse(run=run, run_metric=found, definition=definition, user=None)
+    run = work(run)
+    assert (run.scored, run.unparsed, len(judge.requests)) == (5, 1, 6)
+    assert run.judgements.filter(current=True, state="unparsed", flags="would_ask_again").count() == 1
 
 
 def test_a_retry_after_that_asks_again_and_reads_the_new_way(run: Run, judge: ScriptedJudge) -> None:

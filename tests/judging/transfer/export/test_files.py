@@ -28,6 +28,7 @@ from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.make import a_metric
 
 pytestmark = pytest.mark.django_db
+BEFORE, AFTER = "def preprocess(data): ...", "def postprocess(data): ..."
 KEYS = (
     "line model response metric attempt state value reason row question answer reference preprocess judges "
     "postprocess steps rules flags"
@@ -72,7 +73,9 @@ def test_a_failed_record_says_why_and_has_no_value(project: Project) -> None:
 def test_scripts_results_changes_prints_and_errors_are_reported(project: Project) -> None:
     before = ScriptResult(result=1, changed={"data": {"extra": "seen"}}, printed="hello\n")
     after = ScriptResult(failure=Failure("script_exception", "KeyError: 'x' (line 3)"), line=3)
-    record = next(records(a_judged_run(project, lambda _: said(7, preprocess=before, postprocess=after))))
+    metric = a_metric(JUDGE_URL, preprocess=BEFORE, postprocess=AFTER)
+    result = said(7, scripts=(before, after))
+    record = next(records(a_judged_run(project, lambda _: result, metric=metric)))
     changed = {"data": {"extra": "seen"}, "response": {}}
     assert record["preprocess"] == {"result": 1, "changed": changed, "printed": "hello\n", "error": None}
     assert record["postprocess"]["error"] == "script_exception: KeyError: 'x' (line 3)"
@@ -80,7 +83,8 @@ def test_scripts_results_changes_prints_and_errors_are_reported(project: Project
 
 def test_the_steps_of_a_record_are_those_that_ran(project: Project) -> None:
     after = ScriptResult(result=7, printed="done\n")
-    record = next(records(a_judged_run(project, lambda _: said(6, postprocess=after))))
+    metric = a_metric(JUDGE_URL, postprocess=AFTER)
+    record = next(records(a_judged_run(project, lambda _: said(6, scripts=(after,)), metric=metric)))
     keys = ["type", "name", "result", "changed", "printed", "error", "seconds"]
     assert [list(step) for step in record["steps"]] == [keys, keys]
     assert [[step["type"], step["name"], step["result"]] for step in record["steps"]] == [
@@ -185,8 +189,9 @@ def test_a_filter_narrows_the_records(project: Project) -> None:
 
 
 def test_lines_are_strict_json_whatever_a_model_wrote(project: Project) -> None:
-    run = a_judged_run(project, lambda _: said(7, content="nul \0 half \ud83d [[7]]"), rows=1)
-    Judgement.objects.filter(run=run).update(preprocess='{"result": NaN, "printed": "\\u0000 \\ud800 1e999"}')
+    reply = said(7, content="nul \0 half \ud83d [[7]]")
+    run = a_judged_run(project, lambda _: reply, metric=a_metric(JUDGE_URL, preprocess=BEFORE), rows=1)
+    Judgement.objects.filter(run=run).update(scripts='[{"result": NaN, "printed": "\\u0000 \\ud800 1e999"}]')
     for line in jsonl_lines(run):
         assert b"\0" not in line
         assert b"\\u0000" not in line

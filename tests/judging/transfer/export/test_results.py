@@ -129,8 +129,8 @@ def test_several_judges_read_back_to_the_same_report(project: Project, tmp_path:
 
 def test_a_script_s_word_after_judges_reads_back_to_the_same_report(project: Project, tmp_path: Path) -> None:
     metric = a_metric(JUDGE_URL, postprocess="def postprocess(**kwargs): return 1")
-    result = said(7, postprocess=ScriptResult(1))
-    scripted = JudgementResult(Outcome("scored", 1), result.calls, result.verdicts, None, ScriptResult(1))
+    result = said(7)
+    scripted = JudgementResult(Outcome("scored", 1), result.calls, result.verdicts, (ScriptResult(1),))
     run = a_judged_run(project, lambda place: scripted if place % 3 else failed(), rows=5, metric=metric)
     assert figures(read_back(run, tmp_path)) == figures(run)
 
