@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -51,13 +52,21 @@ def build() -> NinjaAPI:
 
 
 def _answer_errors(api: NinjaAPI) -> None:
-    api.add_exception_handler(ApiError, lambda request, error: error.response())
-    api.add_exception_handler(Http404, lambda request, error: error_response(404))
-    api.add_exception_handler(PermissionDenied, lambda request, error: error_response(403))
-    api.add_exception_handler(AuthenticationError, lambda request, error: error_response(401))
-    api.add_exception_handler(HttpError, lambda request, error: error_response(error.status_code))
-    api.add_exception_handler(SchemaError, lambda request, error: _invalid(error))
-    api.add_exception_handler(ValidationError, lambda request, error: refused(error))
+    answers: dict[type[Exception], Callable[[Any], HttpResponse]] = {
+        ApiError: lambda error: error.response(),
+        Http404: lambda error: error_response(404),
+        PermissionDenied: lambda error: error_response(403),
+        AuthenticationError: lambda error: error_response(401),
+        HttpError: lambda error: error_response(error.status_code),
+        SchemaError: _invalid,
+        ValidationError: refused,
+    }
+    for kind, answer in answers.items():
+        api.add_exception_handler(kind, _handler(answer))
+
+
+def _handler(answer: Callable[[Any], HttpResponse]) -> Callable[[HttpRequest, Any], HttpResponse]:
+    return lambda request, error: answer(error)
 
 
 def refused(error: ValidationError) -> HttpResponse:
@@ -115,5 +124,5 @@ def docs(request: HttpRequest) -> HttpResponse:
 urlpatterns: list[URLPattern | URLResolver] = [
     path("openapi.json", openapi, name="api_description"),
     path("docs", docs, name="api_docs"),
-    path("", API.urls),  # type: ignore[arg-type]
+    path("", API.urls),
 ]

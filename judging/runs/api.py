@@ -63,9 +63,9 @@ class CandidateIn(Schema):
 class BudgetIn(Schema):
     """Limits for the whole run; `money` in the currency of the endpoints' prices."""
 
-    calls: int | None = Field(None, ge=1, le=10**15)
-    tokens: int | None = Field(None, ge=1, le=10**15)
-    money: float | None = Field(None, gt=0, le=10**9)
+    calls: int | None = Field(default=None, ge=1, le=10**15)
+    tokens: int | None = Field(default=None, ge=1, le=10**15)
+    money: float | None = Field(default=None, gt=0, le=10**9)
 
 
 class RunIn(Schema):
