@@ -46,7 +46,6 @@ def as_json(response: HttpResponseBase) -> HttpResponseBase:
     for name in KEPT_HEADERS:
         if name in response:
             answer[name] = response[name]
-    response.close()
     return answer
 
 
