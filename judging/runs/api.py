@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from ninja import Field, Router, Schema
+from ninja import Field, Router, Schema, Status
 
 from datasets.models import Candidate, Version
 from evalsite import access
@@ -142,14 +142,14 @@ def runs(
 @router.post(
     "projects/{slug}/runs", response={201: RunOut, 200: EstimateOut}, summary="Start or estimate a run"
 )
-def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> tuple[int, dict[str, Any]]:
+def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> Status[Any]:
     """`dry=1` starts nothing and says what the run would take. 409: the name is taken."""
     project = access.get_project(request, slug, May.RUN)
     version = _version(project, body.version)
     candidates, models = _candidates(project, version, body.candidates)
     metrics = _metrics(project, body.metrics)
     if dry:
-        return 200, _estimate(version, candidates, metrics, body.rows, models)
+        return Status(200, _estimate(version, candidates, metrics, body.rows, models))
     try:
         run = services.run_create(
             project=project,
@@ -166,7 +166,7 @@ def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> tu
     except IntegrityError:
         text = _("A run with this name already exists. Choose another name.")
         raise ApiError(409, "name_taken", text, fields={"name": text}) from None
-    return 201, run_out(run)
+    return Status(201, run_out(run))
 
 
 def _version(project: Project, chosen: int | NumberedVersion) -> Version:
