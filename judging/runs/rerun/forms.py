@@ -16,7 +16,7 @@ from datasets.messages import translated
 from judging.core.metric_definition import MetricDefinition, ParserSpec
 from judging.core.replies import PARSER_PROBLEMS, Parser, ParserError, make_parser
 from judging.metrics.editor.forms import MetricForm
-from judging.metrics.editor.judge_forms import JudgeForm, judge_initial, parser_spec, written_parse
+from judging.metrics.editor.judge_forms import PARSERS, JudgeForm, judge_initial, parser_spec, written_parse
 from judging.metrics.editor.kind_fields import check_labels, kind_initial, rows_to_fill
 
 _SETTINGS = ("min_score", "max_score", "whole", "step", "jury", "quorum")
@@ -47,7 +47,7 @@ class ReparseForm(forms.Form):
             del self.fields["labels"]
         if now.asks_for != SCORE:
             del self.fields["whole"], self.fields["step"]
-        if now.asks_for in (PASS_FAIL, CATEGORY):
+        if now.asks_for in (PASS_FAIL, CATEGORY) or now.compares_candidates:
             del self.fields["min_score"], self.fields["max_score"]
         if now.votes_by_majority:
             del self.fields["jury"]
@@ -55,6 +55,8 @@ class ReparseForm(forms.Form):
             self.fields[f"parse-{number}"] = deepcopy(JudgeForm.base_fields["parse"])
             self.fields[f"pattern-{number}"] = deepcopy(JudgeForm.base_fields["pattern"])
             self.fields[f"pattern-{number}"].help_text = ""
+            if now.compares_candidates:
+                self.fields[f"parse-{number}"].choices = PARSERS[:1]  # type: ignore[attr-defined]
 
     def settings(self) -> list[BoundField]:
         """The fields of the metric as a whole that its kind has, without its labels."""

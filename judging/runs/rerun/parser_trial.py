@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from datasets.core.kinds import turned
 from datasets.models import Response
 from judging.core.replies import Parser, turned_back
 from judging.core.values import Value
@@ -18,7 +19,8 @@ from judging.records.stored_judgement import place_of, verdicts_by_place
 MOST = 20
 _RUNS_LOOKED_AT = 5
 _END_SHOWN = 110  # characters of a reply, about two lines: verdicts are at its end
-_UNREAD, _READ = (JudgementState.UNPARSED,), (JudgementState.SCORED, JudgementState.NO_SCORE)
+_UNREAD = (JudgementState.UNPARSED,)
+_READ = (JudgementState.SCORED, JudgementState.NO_SCORE, JudgementState.UNSETTLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +132,6 @@ def _end_of(content: str) -> str:
 
 def _as_first(value: Value | None, swapped: bool) -> Value | None:
     """The verdict relative to the first order, as in `pipeline.read_verdicts`."""
-    return turned_back(value) if swapped and isinstance(value, int) else value
+    if not swapped or isinstance(value, bool):
+        return value
+    return turned_back(value) if isinstance(value, int) else turned(value)

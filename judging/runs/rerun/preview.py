@@ -210,9 +210,11 @@ def _loaded(effects: MetricEffects, run: Run, judgements: Sequence[int], *, may_
     def item(attempt: Judgement) -> JudgedItem:
         if not whole:
             return _NOTHING
-        item = rows.item(attempt.row_id, attempt.row.raw, attempt.response.raw, effects.numbers)
-        other = attempt.other_response
-        return item if other is None else replace(item, other=response_data(other.raw))
+        judged = rows.item(attempt.row_id, attempt.row.raw, attempt.response.raw, effects.numbers)
+        if attempt.other_response is None:
+            return judged
+        other = response_data(attempt.other_response.raw)
+        return replace(judged, other=other, other_first=attempt.shown_first == 2)
 
     def previous(attempt: Judgement) -> PreviousReplies:
         replies = earlier[requested_by[attempt.pk]]
