@@ -21,6 +21,11 @@ def strength_of(verdict: str) -> int:
     return 0 if verdict == BOTH_BAD else COMPARISON_CODES.index(verdict) - _TIE
 
 
+def share_of_a(verdict: str | None) -> float:
+    """What a verdict counts for A in a win rate: 1, 0 if B is better, half for a tie and where nothing is settled."""
+    return 0.5 - _side(verdict) / 2 if verdict else 0.5
+
+
 def settled_verdict(first: str, swapped: str) -> str | None:
     """The verdict of both orders, the weaker strength if they name the same side; None if they disagree.
 

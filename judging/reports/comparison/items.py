@@ -8,14 +8,20 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple, Protocol, cast
 
+from django.db.models import Q
+
 from datasets.core.formats import Format
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, turned
 from datasets.core.variables import row_data
 from datasets.models import Response, Row, Version
 from judging.core.asking_again import first_messages
 from judging.core.change import SharedItem, Side
-from judging.records.models import Judgement, JudgeReply, Run
+from judging.core.pairs import share_of_a
+from judging.core.values import SCORED, UNSETTLED, Outcome, Value, value_of
+from judging.records.models import Judgement, JudgementQuerySet, JudgeReply, Run
 from judging.reports.selectors import clusters_of, metrics_of
 from judging.teamwork.marks import without_excluded
 
@@ -23,9 +29,10 @@ Cell = tuple[str, str]
 """Names of a metric and a candidate."""
 
 _BATCH = 5_000
-_COLUMNS = (
-    "pk", "replies_from_id", "row_id", "response_id", "response__number", "reading_id", "score", "override_value",
-    "override_score",
+_OF_EACH = ("pk", "replies_from_id", "row_id", "response_id", "response__number", "reading_id")
+_COLUMNS = (*_OF_EACH, "score", "override_value", "override_score")
+_PAIR_COLUMNS = (
+    *_OF_EACH, "other_response_id", "other_response__number", "candidate_id", "state", "value", "override_value",
 )  # fmt: skip
 
 
@@ -39,7 +46,9 @@ class RowKey:
 
 class ItemJudgement(NamedTuple):
     """A judgement of an item. `attempt`: the one whose replies were parsed; `reading`: id of the metric's reading
-    used, None for the run's own; `override`: a reviewer's value as text, or None."""
+    used, None for the run's own; `override`: a reviewer's value as text, or None. A comparison of candidates is scored
+    by what it counts in the candidate's win rate; `other`: the answer that `response` is compared with; `is_b`: whether
+    `response` is the judgement's second answer."""
 
     judgement: int
     attempt: int
@@ -48,6 +57,12 @@ class ItemJudgement(NamedTuple):
     score: float | None
     override: str | None
     override_score: float | None
+    other: int | None = None
+    is_b: bool = False
+
+    def score_of(self, outcome: Outcome) -> float | None:
+        """The score that the judgement has with this outcome."""
+        return outcome.score if self.other is None else _win_share(outcome.state, outcome.value, self.is_b)
 
     @property
     def in_force(self) -> float | None:
@@ -63,7 +78,8 @@ class Collected:
 
     @property
     def responses(self) -> list[int]:
-        return [part.response for part in self.parts]
+        answers = ((part.response, part.other) for part in self.parts)
+        return [answer for both in answers for answer in both if answer is not None]
 
     @property
     def readings(self) -> frozenset[int | None]:
@@ -139,7 +155,10 @@ def clusters_by_row(run: Run) -> dict[int, str]:
 
 def scale_width(run: Run, metric: int, items: Iterable[Collected]) -> float | None:
     """The width of a metric's scale, extended to the items' scores; None if it has no declared scale."""
-    scores = [score for item in items for part in item.parts if (score := part.in_force) is not None]
+    parts = [part for item in items for part in item.parts]
+    if any(part.other is not None for part in parts):
+        return 1.0
+    scores = [score for part in parts if (score := part.in_force) is not None]
     judged = Judgement.objects.filter(run=run, current=True, run_metric=metric)
     if set(scores) <= {0.0, 1.0} and judged.filter(value_in_force__in=("true", "false")).exists():
         return 1.0
@@ -163,18 +182,65 @@ def cells_of(run: Run) -> dict[Cell, tuple[int, int]]:
 
 def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) -> Items:
     """A cell's items by key, in the run's order."""
-    judged = Judgement.objects.filter(
-        run=run, current=True, run_metric=metric, candidate=candidate, other_response=None
-    )
+    judged = Judgement.objects.filter(run=run, current=True, run_metric=metric)
+    judged = without_excluded(run, judged).order_by("position")
     items: Items = {}
-    rows = without_excluded(run, judged).order_by("position").values_list(*_COLUMNS).iterator(_BATCH)
-    for pk, replies_from, row, response, number, reading, score, override, override_score in rows:
-        item = items.setdefault(keys[row].key if keys else row, Collected(row))
-        text = None if override is None else f"{number}:{override}"
-        item.parts.append(
-            ItemJudgement(pk, replies_from or pk, response, reading, score, text, override_score)
-        )
+    for row, part in chain(
+        _of_answers(judged.filter(candidate=candidate, other_response=None)), _of_pairs(judged, candidate)
+    ):
+        items.setdefault(keys[row].key if keys else row, Collected(row)).parts.append(part)
     return items
+
+
+def _of_answers(judged: JudgementQuerySet) -> Iterator[tuple[int, ItemJudgement]]:
+    """Judgements of one answer, each with its row."""
+    for (
+        pk,
+        replies_from,
+        row,
+        response,
+        number,
+        reading,
+        score,
+        override,
+        override_score,
+    ) in judged.values_list(*_COLUMNS).iterator(_BATCH):
+        text = None if override is None else f"{number}:{override}"
+        yield row, ItemJudgement(pk, replies_from or pk, response, reading, score, text, override_score)
+
+
+def _of_pairs(judged: JudgementQuerySet, candidate: int) -> Iterator[tuple[int, ItemJudgement]]:
+    """Judgements that compare an answer of the candidate with another's, each with its row."""
+    candidates = judged.filter(
+        Q(candidate=candidate) | Q(other_response__candidate=candidate),
+        candidate__version__number__gt=0,  # no references
+        other_response__candidate__version__number__gt=0,
+    )
+    for (
+        pk, replies_from, row, response, number, reading, other, other_number, candidate_of_a, state, value, override,
+    ) in candidates.values_list(*_PAIR_COLUMNS).iterator(_BATCH):  # fmt: skip
+        is_b = candidate_of_a != candidate
+        own, against = (other, response) if is_b else (response, other)
+        share = _win_share(state, value_of(value), is_b)
+        text = override_share = None
+        if override is not None:
+            override_share = _win_share(SCORED, value_of(override), is_b)
+            text = f"{number}:{other_number}:{override}"
+        yield (
+            row,
+            ItemJudgement(
+                pk, replies_from or pk, own, reading, share, text, override_share, other=against, is_b=is_b
+            ),
+        )
+
+
+def _win_share(state: str, value: Value | None, is_b: bool) -> float | None:
+    """What a judgement of two answers counts in the win rate of one; None without a verdict."""
+    if state == UNSETTLED:
+        return 0.5
+    if state != SCORED or value not in (*COMPARISON_CODES, BOTH_BAD):
+        return None
+    return share_of_a(str(turned(value) if is_b else value))
 
 
 def says_forms(run: Run, metric: int) -> bool:

@@ -15,7 +15,7 @@ from judging.core.sandbox.job import SandboxError
 from judging.records.definitions import definitions_now
 from judging.records.models import Reading, Run, RunMetric
 from judging.reports.comparison import items
-from judging.reports.comparison.items import Cell, Collected, Items
+from judging.reports.comparison.items import Cell, Collected, ItemJudgement, Items
 from judging.reports.pairing import OUTCOMES
 from judging.runs.rerun.preview import outcomes_by
 from judging.runs.rerun.reparse import reparsed_definition
@@ -180,25 +180,28 @@ class StoredReplies:
         """Parse all replies before `read` is called; `progress` is called with the completed share."""
         if not self.stored:
             return
-        wanted: dict[_Pair, list[int]] = {}
+        wanted: dict[_Pair, list[ItemJudgement]] = {}
         for key, before in first.items():
             after = second.get(key)
             pairs = _pairs(before, after) if after else []
             if len(pairs) == 1 and (self._differing(pairs[0]) or self._reader_changed):
-                wanted.setdefault(pairs[0], []).extend(part.judgement for part in before.parts)
-        total = sum(len(judgements) * len(self._readings(pair)) for pair, judgements in wanted.items())
+                wanted.setdefault(pairs[0], []).extend(before.parts)
+        total = sum(len(parts) * len(self._readings(pair)) for pair, parts in wanted.items())
         read = itertools.count(1)
-        for pair, judgements in wanted.items():
-            self._scores[pair] = self._read_by(pair, judgements, lambda: progress(next(read) / total))
+        for pair, parts in wanted.items():
+            self._scores[pair] = self._read_by(pair, parts, lambda: progress(next(read) / total))
 
-    def _read_by(self, pair: _Pair, judgements: list[int], one_read: Callable[[], None]) -> dict[str, Scores]:
+    def _read_by(
+        self, pair: _Pair, parts: list[ItemJudgement], one_read: Callable[[], None]
+    ) -> dict[str, Scores]:
         """Empty if scripts can't run here: the effect of their changes can't be separated then."""
+        by_judgement = {part.judgement: part for part in parts}
         by_cause: dict[str, Scores] = {}
         try:
             for cause, definition in self._readings(pair):
                 scores: dict[int, float | None] = {}
-                for pk, outcome in outcomes_by(definition, self.before, judgements):
-                    scores[pk] = outcome.score
+                for pk, outcome in outcomes_by(definition, self.before, list(by_judgement)):
+                    scores[pk] = by_judgement[pk].score_of(outcome)
                     one_read()
                 by_cause[cause] = scores
         except SandboxError:

@@ -31,7 +31,7 @@ from judging.core.charts.series import mark
 from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.people.access import hidden_among
 from judging.records.access import get_judgement, get_run
-from judging.records.models import JudgeReply, Run, RunMetric
+from judging.records.models import Judgement, JudgeReply, Run, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.comparison.results import (
     Comparison,
@@ -131,6 +131,7 @@ def _two_runs(request: HttpRequest, comparison: Comparison) -> dict[str, Any]:
     longest = max((abs(share.difference) for change in shown for share in change.shares), default=0.0)
     return context | {
         "settings": settings_between(before, after),
+        "win_rates": compares_candidates(after, chosen.metric),
         "metrics": list(dict.fromkeys(metric for metric, _candidate in names)),
         "changes": [(change, shares_of(change, longest, values)) for change in shown],
         "values": values,
@@ -138,8 +139,19 @@ def _two_runs(request: HttpRequest, comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def compares_candidates(run: Run, metric: str) -> bool:
+    """Whether a metric's verdicts compare answers of candidates with each other."""
+    pairs = Judgement.objects.filter(run=run, run_metric__name=metric, other_response__isnull=False)
+    return pairs.filter(
+        candidate__version__number__gt=0, other_response__candidate__version__number__gt=0
+    ).exists()
+
+
 def values_under(run: Run, metric: str) -> ValueFormat:
-    """The format of a metric's values, which are numbers for comparisons of runs."""
+    """The format of a metric's values, which are numbers for comparisons of runs; win rates where candidates are
+    compared."""
+    if compares_candidates(run, metric):
+        return ValueFormat(rate=True)
     scales = {scaled.name: scaled for scaled in metrics_of(run).values()}
     scale = scales.get(metric)
     return ValueFormat.of("number", scale.low, scale.high) if scale else ValueFormat()
@@ -239,7 +251,10 @@ def compare_item(
     replies = [_replies(judgement.replies_from_id or judgement.pk) for judgement in (before, after)]
     places = sorted({*replies[0], *replies[1]})
     pairs = [sides(replies[0].get(place, ""), replies[1].get(place, "")) for place in places]
-    answers = [judgement.response.raw for judgement in (before, after)]
+    answers = [
+        [answer.raw for answer in (judgement.response, judgement.other_response) if answer]
+        for judgement in (before, after)
+    ]
     context = {
         "before": before,
         "after": after,
