@@ -17,6 +17,7 @@ from judging.records.models import Run
 from judging.reports.figures import for_page
 from judging.reports.page.drawing import means_chart, metrics_radar, spread_chart
 from judging.reports.services import report_document
+from judging.reports.verdict_shares import SIDE_SHARES, VERDICT_SHARES, verdict_columns
 
 Document = Mapping[str, Any]
 
@@ -56,7 +57,17 @@ def report_sheet(run: Run) -> Sheet:
     if stored is None:
         return Sheet(_("Report"), [_("The figures are being computed. Export again in a minute.")], [])
     document = report_document(run, stored.figures)
-    columns = ["part", "metric", "candidate", "by", *FIGURES, *COMPARED, *LEFT_OUT]
+    columns = [
+        "part",
+        "metric",
+        "candidate",
+        "by",
+        *FIGURES,
+        *VERDICT_SHARES,
+        *COMPARED,
+        *SIDE_SHARES,
+        *LEFT_OUT,
+    ]
     left_out = {name: document["left_out"][name] for name in LEFT_OUT}
     rows = [[(line | left_out).get(name) for name in columns] for line in _report_lines(document)]
     return Sheet(_("Report"), columns, rows)
@@ -66,7 +77,7 @@ def _report_lines(document: Document) -> Iterator[dict[str, Any]]:
     for part in ("candidates", "people_candidates"):
         for candidate, metrics in document[part].items():
             for metric, cell in metrics.items():
-                yield {"part": part, "metric": metric, "candidate": candidate} | cell
+                yield {"part": part, "metric": metric, "candidate": candidate} | cell | verdict_columns(cell)
     for compared in document["side_by_side"]:
         about = {"part": "side_by_side", "metric": compared["metric"], "by": compared["by"]}
         for candidate, cell in compared["candidates"].items():
@@ -77,10 +88,14 @@ def figures_csv(document: Document) -> bytes:
     """A line per candidate and metric."""
     left_out = [document["left_out"][name] for name in LEFT_OUT]
     rows = [
-        [name, metric, *(cell.get(figure) for figure in FIGURES), *left_out]
+        [
+            *(name, metric, *(cell.get(figure) for figure in FIGURES)),
+            *(verdict_columns(cell).get(column) for column in VERDICT_SHARES),
+            *left_out,
+        ]
         for name, metric, cell in _cells(document)
     ]
-    return _csv(["candidate", "metric", *FIGURES, *LEFT_OUT], rows)
+    return _csv(["candidate", "metric", *FIGURES, *VERDICT_SHARES, *LEFT_OUT], rows)
 
 
 def pairs_csv(document: Document) -> bytes:
@@ -113,9 +128,9 @@ def repeats_csv(document: Document) -> bytes:
 def comparisons_csv(document: Document) -> bytes:
     """A line per author and pair of candidates compared side by side."""
     columns = ["metric", "by", "a", "b", "wins", "ties", "losses", "both_bad", "win_rate"]
-    columns += ["ci_low", "ci_high"]
+    columns += ["ci_low", "ci_high", "unsettled", *SIDE_SHARES]
     rows = [
-        [comparisons["metric"], comparisons["by"], *(pair[name] for name in columns[2:])]
+        [comparisons["metric"], comparisons["by"], *(pair.get(name) for name in columns[2:])]
         for comparisons in document["side_by_side"]
         for pair in comparisons["pairs"]
     ]

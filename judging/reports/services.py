@@ -13,23 +13,27 @@ from judging.reports import selectors
 from judging.reports.figures import Figures, current_figures
 from judging.reports.headline import headlines
 from judging.reports.slices import breakdowns_of
+from judging.reports.verdict_shares import with_side_shares, with_verdicts
 from judging.teamwork.marks import excluded_by
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
     "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected", "corrected_pairs",
 )  # fmt: skip
+CELLS = ("candidates", "people_candidates")
 
 
 def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     """The document of `report --json`, in strict JSON types.
 
     For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
-    `left_out` and `headline` (see `headlines`), and `overridden` in each cell. Without `figures`, the current ones
+    `left_out` and `headline` (see `headlines`), `overridden` in each cell, and the shares of verdicts (see
+    `verdict_shares`). Without `figures`, the current ones
     are used.
     """
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())
+    comparisons = {metric.name for metric in metrics if metric.compares}
     return {
         "run": run.name,
         "run_id": run.pk,
@@ -40,6 +44,8 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "left_out": left_out(run),
         "headline": headlines(current.report, metrics),
         **{name: current.report[name] for name in FIGURES},
+        **{name: with_verdicts(current.report[name], comparisons) for name in CELLS},
+        "side_by_side": with_side_shares(current.report["side_by_side"]),
         "cost": cost_of(run, current.retries),
     }
 

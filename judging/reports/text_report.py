@@ -62,7 +62,16 @@ def _metric(document: Document, metric: str) -> str:
 
 
 def _shares(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The categories' shares as a table; empty without categories."""
+    """The shares of the categories, or of the verdicts of comparisons with the reference, as a table; empty without."""
+    heads = ["candidate", "verdict", "responses", "share"]
+    verdicts = [
+        [name, code, str(verdict["count"]), labels.decimal(verdict["share"])]
+        for name, cell in cells.items()
+        for code, verdict in cell.get("verdicts", {}).items()
+        if verdict["count"]
+    ]
+    if verdicts:
+        return ["A is the reference, B the answer:", columns([heads, *verdicts])]
     heads = ["candidate", "category", "responses", "share", "95 % interval"]
     rows = [
         [

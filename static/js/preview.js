@@ -37,6 +37,7 @@ document.addEventListener("click", (event) => {
 function patterns() {
   const gives = form.querySelector("input[name=gives]:checked")?.value || "script";
   for (const part of form.querySelectorAll("[data-gives]")) part.hidden = !part.dataset.gives.split(" ").includes(gives);
+  form.querySelector("[data-baseline]").hidden = form.querySelector("select[name=pairs]").value !== "baseline";
   for (const judge of form.querySelectorAll("fieldset[data-judge]")) {
     const way = judge.querySelector("select[name$='-parse']").value;
     judge.querySelector("[data-pattern]").hidden = !["regex", "json_path"].includes(way);

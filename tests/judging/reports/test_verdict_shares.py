@@ -1,0 +1,85 @@
+"""The shares of each verdict stand beside means and win rates in a report's document and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from evalsite.accounts.models import Project
+from judging.core.judges.scripted import Received, ScriptedJudge
+from judging.records.models import Run
+from judging.reports import files
+from judging.reports.services import report_document
+from judging.reports.text_report import plain_report
+from judging.reports.verdict_shares import verdicts_of
+from tests.judging.judged import JUDGE_URL, judge, said
+from tests.judging.working import work
+from tests.make import a_comparison, a_metric, a_run, a_version
+
+
+def bins(*counts: int) -> list[dict[str, int]]:
+    return [{"low": score, "high": score, "count": count} for score, count in enumerate(counts, start=1)]
+
+
+def test_scores_from_one_to_five_are_verdicts() -> None:
+    verdicts = verdicts_of({"distribution": bins(1, 0, 3, 0, 0)})
+    assert (verdicts["A>>B"], verdicts["A=B"], verdicts["B>A"]) == (
+        {"count": 1, "share": 0.25},
+        {"count": 3, "share": 0.75},
+        {"count": 0, "share": 0},
+    )
+
+
+@pytest.mark.parametrize("scores", [[], bins(0, 0, 0), [{"low": 2, "high": 3, "count": 2}]])
+def test_nothing_scored_or_scores_between_verdicts_have_none(scores: list[Any]) -> None:
+    assert verdicts_of({"distribution": scores}) == {}
+
+
+def rows_of(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+
+
+@pytest.mark.django_db
+def test_comparisons_with_the_reference_have_verdicts_beside_the_mean(project: Project) -> None:
+    metric = a_metric(JUDGE_URL, gives="comparison", max_score=5)
+    run = judge(a_run(a_version(project, 4, ("alpha",)), metric), lambda place: said([3, 3, 3, 1][place]))
+    document = report_document(run)
+    assert document["candidates"]["alpha"]["quality"]["verdicts"]["A=B"] == {"count": 3, "share": 0.75}
+    (line,) = rows_of(files.figures_csv(document))
+    assert (line["mean"], line["share A=B"], line["share A>>B"], line["share B>A"]) == (
+        "2.5",
+        "0.75",
+        "0.25",
+        "0.0",
+    )
+    assert "A=B" in plain_report(document)
+
+
+def one_tie(request: Received) -> str:
+    return "[[A=B]]" if "question 1" in request.prompt else "[[A>B]]"
+
+
+@pytest.fixture
+def compared(project: Project, transactional_db: None) -> Run:
+    with ScriptedJudge(reply=one_tie) as server:
+        return work(a_run(a_version(project, 4, ("alpha", "beta")), a_comparison(server.url)))
+
+
+def test_comparisons_of_candidates_have_the_shares_of_each_outcome(compared: Run) -> None:
+    document = report_document(compared)
+    (entry,) = document["side_by_side"]
+    shares = {"win_share": 0, "tie_share": 0.25, "loss_share": 0, "unsettled_share": 0.75}
+    assert entry["candidates"]["beta"].items() >= shares.items()
+    assert entry["pairs"][0].items() >= shares.items()
+    (line,) = rows_of(files.comparisons_csv(document))
+    assert (line["unsettled"], line["unsettled_share"], line["tie_share"]) == ("3", "0.75", "0.25")
+
+
+def test_a_report_s_sheet_has_the_shares(compared: Run) -> None:
+    report_document(compared)
+    sheet = files.report_sheet(compared)
+    lines = [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
+    assert [line["unsettled_share"] for line in lines if line["part"] == "side_by_side"] == [0.75, 0.75]
