@@ -175,7 +175,9 @@ class ShareRow:
 def shares_of(change: StoredChange, longest: float, values: ValueFormat) -> list[ShareRow]:
     """The shares of a cell, largest first; `longest`: the share whose bar has the full length."""
     shares = sorted(change.shares, key=lambda share: -abs(share.difference))
-    texts = shares_signed([share.difference for share in shares], change.difference or 0.0, values.places)
+    unit, places = (100, 1) if values.rate else (1, values.places)  # rates differ by percentage points
+    differences = [unit * share.difference for share in shares]
+    texts = shares_signed(differences, unit * (change.difference or 0.0), places)
     most = longest or 1.0
     return [
         ShareRow(

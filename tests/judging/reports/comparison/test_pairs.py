@@ -83,6 +83,7 @@ def test_the_page_shows_win_rates(version: Any, client_of: ClientOf, alice: User
     page = client_of(alice).get(address).text
     assert "100.0 %" in page
     assert "Win rates:" in page
+    assert page.count("−50.0") >= 2  # the difference and its share, in percentage points
 
 
 @pytest.mark.parametrize(
