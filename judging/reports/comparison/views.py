@@ -31,7 +31,7 @@ from judging.core.charts.series import mark
 from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.people.access import hidden_among
 from judging.records.access import get_judgement, get_run
-from judging.records.models import Judgement, JudgeReply, Run, RunMetric
+from judging.records.models import JudgeReply, Run, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.comparison.results import (
     Comparison,
@@ -141,10 +141,8 @@ def _two_runs(request: HttpRequest, comparison: Comparison) -> dict[str, Any]:
 
 def compares_candidates(run: Run, metric: str) -> bool:
     """Whether a metric's verdicts compare answers of candidates with each other."""
-    pairs = Judgement.objects.filter(run=run, run_metric__name=metric, other_response__isnull=False)
-    return pairs.filter(
-        candidate__version__number__gt=0, other_response__candidate__version__number__gt=0
-    ).exists()
+    definition = definitions_by_name(run).get(metric)
+    return definition is not None and definition.compares_candidates
 
 
 def values_under(run: Run, metric: str) -> ValueFormat:
