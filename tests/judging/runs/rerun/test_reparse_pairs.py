@@ -7,6 +7,7 @@ from msgspec import structs
 
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge
+from judging.core.metric_definition import Script
 from judging.core.replies import make_parser
 from judging.records.definitions import definition_now
 from judging.records.models import Run
@@ -34,7 +35,9 @@ def run(project: Project) -> Run:
 
 def test_a_script_gets_both_answers_and_both_orders_in_the_preview_and_after(run: Run) -> None:
     run_metric = run.metrics.get()
-    definition = structs.replace(definition_now(run_metric), postprocess=SCRIPT)
+    definition = structs.replace(
+        definition_now(run_metric), scripts=(Script(kind="postprocess", source=SCRIPT, after=1),)
+    )
     preview = preview_reading(run_metric, definition, EVERYTHING)
     assert preview is not None
     assert [(item.before, item.after) for item in preview.changed] == [("unsettled", "B>>A")] * 2
