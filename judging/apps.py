@@ -78,12 +78,14 @@ class JudgingConfig(AppConfig):
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
         from judging.reports.disputed_criteria import DISPUTED
+        from judging.reports.figures import licences_added
         from judging.runs.rerun.parser_trial import RunReplies
         from judging.runs.selectors import imported_facts as facts_of_imported
         from judging.teamwork.filters import FILTERS
         from judging.transfer.export.files import first_sheets
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
+        from judging.trust.report_figures import add_licences
 
         api.modules += [
             "judging.metrics.api",
@@ -99,6 +101,7 @@ class JudgingConfig(AppConfig):
         completeness.has_encrypted.append(any_encrypted)
         first_sheets.append(report_sheet)
         metrics_using.append(metrics_that_use)
+        licences_added.append(add_licences)
         reply_history.append(RunReplies())
         starting_points[KIND] = GroupStart()
         demo.preparations.append(prepare_sample)

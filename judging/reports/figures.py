@@ -4,7 +4,7 @@ can't read a million judgements."""
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ from evalsite.derived import Part
 from evalsite.models import Job
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import Hold
+from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.drill_down import Paired, paired_under
-from judging.core.statistics.frame import Kind
+from judging.core.statistics.frame import Kind, ScaledMetric
 from judging.core.statistics.judges import injected_verdicts
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import counted
@@ -35,6 +36,11 @@ from judging.reports.stored import FIGURES, MEANS, OUTCOMES
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+AddLicences = Callable[
+    [Run, Mapping[int, MetricDefinition], Mapping[int, ScaledMetric], dict[str, Any]], None
+]
+licences_added: list[AddLicences] = []
+"""What higher packages add to a document: the licences of its judges, and means corrected with them."""
 JOB = "compute_figures"
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
 RECOMPUTE_FACTOR = 10  # while running: recompute figures this many times older than their computation took
@@ -207,6 +213,8 @@ def compute(run: Run) -> tuple[RunFigures, DataFrame]:
         for metric, cell in cells.items():
             cell["overridden"] = counts[candidate, metric]
     _add_gold(document, selectors.gold_hits_of(run))
+    for add in licences_added:
+        add(run, definitions, metrics_by_key, document)
     flagged = selectors.answers_with_verdicts(run, metrics_by_key, selectors.candidates_of(run))
     document["planted"] = injected_verdicts(flagged, judgements, metrics)
     figures = Figures(

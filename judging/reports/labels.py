@@ -347,6 +347,12 @@ def refusal(code: str) -> str:
         "not_random": _("the rated items are not a random sample"),
         "too_few": _("fewer than 20 rated rows"),
         "unrated_stratum": _("no answer of one stratum has been rated yet"),
+        "few_passes": _("fewer than 10 passes by people in the licence's test"),
+        "few_failures": _("fewer than 10 failures by people in the licence's test"),
+        "few_rows": _("fewer than 20 rows in the licence's test"),
+        "uninformed": _("the judge tells passes from failures too poorly in the licence's test"),
+        "lapsed": _("the judge's licence has lapsed"),
+        "suspended": _("the judge's licence is suspended"),
     }.get(code, code)
 
 

@@ -18,7 +18,7 @@ from judging.teamwork.marks import excluded_by
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
-    "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected", "corrected_pairs",
+    "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected", "corrected_pairs", "licences",
 )  # fmt: skip
 CELLS = ("candidates", "people_candidates")
 
@@ -27,9 +27,8 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     """The document of `report --json`, in strict JSON types.
 
     For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
-    `left_out` and `headline` (see `headlines`), `overridden` in each cell, and the shares of verdicts (see
-    `verdict_shares`). Without `figures`, the current ones
-    are used.
+    `left_out`, `headline` (see `headlines`), `licences`, `overridden` in each cell, and the shares of verdicts (see
+    `verdict_shares`). Without `figures`, the current ones are used.
     """
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())

@@ -9,6 +9,7 @@ from datasets.core.kinds import TIE
 from datasets.models import Row, Version
 from datasets.versions.row_match import digests
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.ranking import COUNTED_FIRST
 from judging.core.statistics.verdicts import Verdicts, verdicts_under
 from judging.core.values import UNSETTLED, Value
 from judging.records.models import Run, RunMetric
@@ -64,15 +65,18 @@ def verdicts_of(run: Run, run_metric: RunMetric) -> tuple[Verdicts, ScaledMetric
     return verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric), metric
 
 
+def value_author(verdicts: Verdicts) -> str:
+    """Whose verdicts are the metric's value: all judges together, a script, or the only judge; '' for nobody."""
+    return next((name for name in (*COUNTED_FIRST, *verdicts.authors) if name in verdicts.authors), "")
+
+
 def labels_of(verdicts: Verdicts, keys: Mapping[int, str]) -> dict[Answer, Label]:
     """People's values, by answer. Items on which they have no majority have none."""
-    raters = (
-        verdicts.people[(verdicts.people["source"] == "rater").to_numpy()].groupby("item")["by"].nunique()
-    )
+    raters = verdicts.people[(verdicts.people["source"] == "rater").to_numpy()].groupby("item")["by"]
+    several = {item for item, count in raters.nunique().items() if count > 1}
     labels = {}
     for answer, value, source, item in _rows(verdicts.value, keys):
-        several = raters.get(item, 0) > 1
-        tier = ADJUDICATED if source == "adjudicator" else MAJORITY if several else ONE
+        tier = ADJUDICATED if source == "adjudicator" else MAJORITY if item in several else ONE
         labels[answer] = Label(value, tier)
     return labels
 

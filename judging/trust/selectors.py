@@ -15,15 +15,15 @@ from judging.trust.answers import row_keys
 from judging.trust.models import Licence, LicenceState, Opening, Split, SplitRow, Suspension
 
 
-def licences_of(definition: MetricDefinition, judge: str, project: Project) -> QuerySet[Licence]:
-    """The licences of a judge of a metric, as a run freezes it, newest first: of all versions with equal content."""
-    mine = Licence.objects.filter(definition_hash=definition_hash(definition), judge=judge)
+def licences_of(definition: MetricDefinition, project: Project) -> QuerySet[Licence]:
+    """The licences of a metric's value, as a run freezes it, newest first: of all versions with equal content."""
+    mine = Licence.objects.filter(definition_hash=definition_hash(definition))
     return mine.filter(metric_version__metric__project=project).order_by("-opened_at", "-pk")
 
 
-def licence_in_force(definition: MetricDefinition, judge: str, project: Project) -> Licence | None:
+def licence_in_force(definition: MetricDefinition, project: Project) -> Licence | None:
     """The newest licence, which replaces earlier ones: a test that was opened anew ends a suspension."""
-    return licences_of(definition, judge, project).select_related("opening").first()
+    return licences_of(definition, project).select_related("opening").first()
 
 
 def licence_state(

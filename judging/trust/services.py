@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -29,7 +30,7 @@ from judging.metrics.models import Metric
 from judging.people.models import Evaluation
 from judging.records.definitions import definition_now
 from judging.records.models import Run, RunMetric
-from judging.trust.answers import TIERS, Answer, judge_values, labels_of, row_keys, verdicts_of
+from judging.trust.answers import TIERS, Answer, judge_values, labels_of, row_keys, value_author, verdicts_of
 from judging.trust.models import (
     Licence,
     LicenceThresholds,
@@ -138,12 +139,11 @@ def sealed_test_open(
     *,
     test: SealedTest,
     run_metric: RunMetric,
-    judge: str,
     dev: Rate | None = None,
     user: User | None = None,
 ) -> Licence:
     """Open a closed test for a version of its metric, whose verdicts are in the run of `run_metric`, and keep what it
-    says. `judge`: the author of the values, as in reports. `dev`: agreement on the dev rows.
+    says about the metric's value: that of its judge, or of all its judges together. `dev`: agreement on the dev rows.
 
     Raises ValidationError if the test is not closed, was opened for this version before, if the judge has no prompt or
     stored version here, or if it scored none of the labelled answers.
@@ -158,7 +158,9 @@ def sealed_test_open(
         )
     if test.openings.filter(metric_version=version).exists():
         raise ValidationError(_("This test was already opened for version %(n)s.") % {"n": version.number})
-    values = judge_values(verdicts_of(run, run_metric)[0], judge, _keys_in(test, run.version))
+    verdicts, _metric = verdicts_of(run, run_metric)
+    judge = value_author(verdicts)
+    values = judge_values(verdicts, judge, _keys_in(test, run.version)) if judge else {}
     labels = {_answer(label): label for label in test.labels}
     shared = [answer for answer in labels if answer in values]
     if not shared:
@@ -188,6 +190,7 @@ def sealed_test_open(
         dataset_version=run.version.number,
         opened_at=opening.opened_at,
     )
+    _recompute(licence)
     record(
         Action.TEST_OPENED,
         project=test.split.metric.project,
@@ -243,6 +246,7 @@ def licence_suspend(*, licence: Licence, reason: str) -> Suspension:
     in_force = licence.suspensions.filter(lifted_at=None).first()
     if in_force:
         return in_force
+    _recompute(licence)
     metric = licence.metric_version.metric
     record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason)
     return Suspension.objects.create(licence=licence, reason=reason)
@@ -258,5 +262,12 @@ def licence_lift(*, suspension: Suspension, reason: str, user: User) -> None:
     )
     if not lifted:
         raise ValidationError(_("This suspension was already lifted."))
+    _recompute(suspension.licence)
     metric = suspension.licence.metric_version.metric
     record(Action.LICENCE_LIFTED, project=metric.project, thing=metric, by=user, reason=reason.strip())
+
+
+def _recompute(licence: Licence) -> None:
+    """Have the reports of the metric's runs computed again: means corrected with the licence, or no longer."""
+    runs = Run.objects.filter(metrics__metric_version__metric=licence.metric_version.metric)
+    Run.objects.filter(pk__in=runs.values("pk")).update(revision=F("revision") + 1)

@@ -9,12 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .intervals import FEWEST_UNITS, Ends
-from .means import Rate, estimate_mean, rate_of
+from .document import Corrected, CorrectedPair
+from .frame import ScaledMetric
+from .intervals import FEWEST_UNITS, Ends, effective_trials
+from .judges import extended
+from .means import Estimate, Rate, estimate_mean, rate_of
 from .numeric import UPPER, Floats, Ints, finite, normal_quantile, t_quantile
+from .ranking import Document, under
 
 FEWEST_VERDICTS = 10  # passes, and failures, of people in the test
 FEWEST_TEST_ROWS = 20
@@ -75,12 +80,21 @@ def carry_over(
     `units` (answers,): the rows, or clusters of rows. `ends`: of the scale. `state`: `LAPSED` or `SUSPENDED` if the
     licence does not hold.
     """
+    return carry_over_mean(estimate_mean(scores, units), scores.size, test, ends, state)
+
+
+def carry_over_mean(
+    run: Estimate, responses: int, test: OpenedTest, ends: Ends | None, state: str | None = None
+) -> CarriedOver:
+    """The same from the mean over the run's items, with its standard error by rows or clusters."""
     refused = state or why_not_carried(test)
-    if refused or not scores.size:
+    if refused or run.mean is None:
         return CarriedOver(None, None, None, refused=refused)
-    if test.passes:
-        return _passes(rate_of(scores, units), test.rate_right(1), test.rate_right(0))
-    return _scores(scores, units, test, ends)
+    if not test.passes:
+        return _scores(run, test, ends)
+    trials = effective_trials(run.mean, run.se, run.clusters, responses)
+    judged = Rate(run.mean, None, None, round(run.mean * responses), trials)
+    return _passes(judged, test.rate_right(1), test.rate_right(0))
 
 
 def why_not_carried(test: OpenedTest) -> str | None:
@@ -150,13 +164,13 @@ def _passes(judged: Rate, positive: Rate, negative: Rate) -> CarriedOver:
     return CarriedOver(value, *ends, slope, outside=low > 1 or high < 0)
 
 
-def _scores(scores: Floats, units: Ints, test: OpenedTest, ends: Ends | None) -> CarriedOver:
+def _scores(run: Estimate, test: OpenedTest, ends: Ends | None) -> CarriedOver:
     """`mean(run) + mean(people − judge)` over the test; se² is the sum of both.
 
     The interval is `value ± t se` with the smaller number of degrees of freedom, cut to the scale like the value.
     Assumes that the judge's mean error is the same in both.
     """
-    run, error = estimate_mean(scores, units), estimate_mean(test.people - test.judge, test.units)
+    error = estimate_mean(test.people - test.judge, test.units)
     value = (run.mean or 0.0) + (error.mean or 0.0)
     low, high = np.quantile(test.judge, MIDDLE)
     outside = not low <= (run.mean or 0.0) <= high
@@ -173,11 +187,75 @@ def _cut(value: float, ends: Ends | None) -> float:
     return value if ends is None else min(max(value, ends[0]), ends[1])
 
 
-def carried_difference(judged: Mapping[str, float | None], slope: float) -> dict[str, float | None]:
-    """The judge's difference of two candidates' means with its interval, both corrected by the same test.
+def carried_scores(
+    document: Document, metric: ScaledMetric, judge: str, test: OpenedTest, state: str | None
+) -> tuple[list[Corrected], list[CorrectedPair]]:
+    """A report's candidates corrected by a licence's test, and all their pairs.
 
-    One test corrects both, so its error falls out of a difference of scores; of pass rates it stretches the difference
-    by `slope` = 1/(TPR + TNR − 1). The judge's p therefore stays. The interval takes the slope as known.
+    `judge`: the author of the values. One test corrects all candidates, so its error falls out of a difference of
+    scores; of pass rates it stretches the difference by 1/(TPR + TNR − 1). The judge's p therefore stays, and the
+    interval takes the stretch as known.
     """
-    keys = ("difference", "ci_low", "ci_high", "se")
-    return {key: None if judged[key] is None else finite(slope * (judged[key] or 0.0)) for key in keys}
+    ends = (0.0, 1.0) if test.passes else extended(metric, test.judge, test.people)
+    scores, slope = [], 1.0
+    for name, cells in document["candidates"].items():
+        cell = cells[metric.name]
+        if cell["mean"] is None:
+            continue
+        run = Estimate(cell["mean"], cell["se"], None, None, cell["items"], cell["clusters"])
+        carried = carry_over_mean(run, cell["scored"], test, ends, state)
+        slope = carried.slope
+        scores.append(_corrected(metric.name, name, judge, cell, test, carried))
+    if any(score["value"] is None for score in scores):
+        return scores, []
+    return scores, [_pair(pair, judge, slope) for pair in under(document, "pairs", metric.name)]
+
+
+def _corrected(
+    metric: str, candidate: str, judge: str, cell: Mapping[str, Any], test: OpenedTest, carried: CarriedOver
+) -> Corrected:
+    return Corrected(
+        {
+            "metric": metric,
+            "candidate": candidate,
+            "judge": judge,
+            "labelled": int(test.people.size),
+            "judged": cell["scored"],
+            "people_mean": None,
+            "judge_mean": cell["mean"],
+            "value": carried.value,
+            "se": None,
+            "ci_low": carried.low,
+            "ci_high": carried.high,
+            "lambda": None,
+            "halve": None,
+            "draw": None,
+            "source": "licence",
+            "outside": carried.outside,
+            "refused": carried.refused,
+        }
+    )
+
+
+def _pair(pair: Mapping[str, Any], judge: str, slope: float) -> CorrectedPair:
+    return CorrectedPair(
+        {
+            "metric": pair["metric"],
+            "judge": judge,
+            "a": pair["a"],
+            "b": pair["b"],
+            "items": pair["items"],
+            "difference": _times(slope, pair["difference"]),
+            "se": _times(slope, pair["se"]),
+            "ci_low": _times(slope, pair["ci_low"]),
+            "ci_high": _times(slope, pair["ci_high"]),
+            "lambda": None,
+            "p": pair["p"],
+            "p_holm": pair["p_holm"],
+            "distinguishable": pair["distinguishable"],
+        }
+    )
+
+
+def _times(slope: float, value: float | None) -> float | None:
+    return None if value is None else finite(slope * value)

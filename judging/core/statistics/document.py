@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 from .numeric import BinCount
 
-LAYOUT = 12
+LAYOUT = 13
 """Of stored documents. Increase it for a new figure or another formula, so that they are computed again."""
 
 
@@ -468,7 +468,8 @@ class Corrected(_Corrected, Interval):
     `labelled` answers have both, `judged` only the judge's score; `people_mean` is over the former, `judge_mean` over
     all of them. `halve`: how many more ratings would halve the interval, None where ratings of all answers would not.
     `lambda`: the weight of the judge's scores. `draw`: "even", "strata" or "own" probabilities, see `correction`.
-    `source`: "own", the run's own ratings. `refused`: why there is no figure, a code of `REFUSED`.
+    `source`: "own", the run's own ratings, or "licence", the opened test of the judge's licence, see `carried_over`;
+    `outside`: the run lies where that test says little. `refused`: why there is no figure, a code of `REFUSED`.
     """
 
     metric: str
@@ -484,6 +485,7 @@ class Corrected(_Corrected, Interval):
     draw: str | None
     source: str
     refused: str | None
+    outside: NotRequired[bool]
 
 
 class CorrectedPair(_Corrected, EstimatedDifference):
@@ -569,7 +571,17 @@ class Report(TypedDict):
     checklists: list[ChecklistHealth]
 
 
-REFUSED = ("not_random", "too_few", "unrated_stratum")
+REFUSED = (
+    "not_random",
+    "too_few",
+    "unrated_stratum",
+    "few_passes",
+    "few_failures",
+    "few_rows",
+    "uninformed",
+    "lapsed",
+    "suspended",
+)
 NOTES = (
     "nothing_scored",
     "one_unit",

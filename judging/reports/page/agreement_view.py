@@ -437,13 +437,10 @@ def _corrected(
             marked(series, entry["candidate"]),
             author_name(entry["judge"]),
             values.text(entry["people_mean"]),
-            linked(
-                number(entry["labelled"]),
-                links.to_agreement(entry["metric"], entry["judge"], candidate=entry["candidate"]),
-            ),
+            _labelled(entry, links),
             values.text(entry["judge_mean"]),
             number(entry["judged"]),
-            refusal(entry["refused"]) if entry["refused"] else values.text(entry["value"]),
+            _corrected_value(entry, values),
             values.interval(entry["ci_low"], entry["ci_high"]),
             number(entry["halve"]),
         ]
@@ -454,3 +451,18 @@ def _corrected(
     heads += [_("95 % interval"), _("Ratings to halve the interval")]
     columns = columns_of([_("Candidate"), _("Judge")], heads)
     return Table(_("Corrected by people"), columns, rows) if rows else None
+
+
+def _labelled(entry: Mapping[str, Any], links: Links) -> str:
+    """How many answers people rated too; those of a licence's test are not in this run."""
+    if entry.get("source") == "licence":
+        return beside(number(entry["labelled"]), _("in the licence's test"))
+    address = links.to_agreement(entry["metric"], entry["judge"], candidate=entry["candidate"])
+    return linked(number(entry["labelled"]), address)
+
+
+def _corrected_value(entry: Mapping[str, Any], values: ValueFormat) -> str:
+    if entry["refused"]:
+        return refusal(entry["refused"])
+    value = values.text(entry["value"])
+    return beside(value, _("the test says little here")) if entry.get("outside") else value

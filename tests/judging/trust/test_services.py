@@ -19,6 +19,7 @@ from judging.metrics.services import metric_create, metric_edit
 from judging.people.models import Evaluation
 from judging.records.definitions import definition_now
 from judging.records.models import Run
+from judging.reports.services import report_document
 from judging.trust.answers import row_keys
 from judging.trust.models import Licence, SealedTest, Split
 from judging.trust.selectors import licence_in_force, licence_state, sealed_lines
@@ -75,7 +76,7 @@ def a_closed_test(run: Run, metric: Metric, **options: Any) -> SealedTest:
 
 
 def opened(test: SealedTest, run: Run, **options: Any) -> Licence:
-    return sealed_test_open(test=test, run_metric=run.metrics.get(), judge="judge", **options)
+    return sealed_test_open(test=test, run_metric=run.metrics.get(), **options)
 
 
 def another_version(metric: Metric) -> MetricVersion:
@@ -173,8 +174,8 @@ def test_a_licence_belongs_to_equal_content_and_lapses_with_it(
 ) -> None:
     licence = opened(a_closed_test(run, metric), run)
     same, other = DEFINITION, definition_now(a_run_with(another_version(metric), run).metrics.get())
-    assert licence_in_force(same, "judge", project) == licence
-    assert licence_in_force(other, "judge", project) is None
+    assert licence_in_force(same, project) == licence
+    assert licence_in_force(other, project) is None
     assert [licence_state(licence, definition) for definition in (same, other)] == ["valid", "lapsed"]
 
 
@@ -234,3 +235,37 @@ def test_a_licence_outlives_its_run_and_its_data_set(run: Run, metric: Metric, r
     connection.check_constraints()
     licence.refresh_from_db()
     assert (licence.opening, licence.figures["items"], Split.objects.count()) == (None, 24, 0)
+
+
+def report_of(run: Run) -> dict[str, Any]:
+    return report_document(Run.objects.get(pk=run.pk))
+
+
+def test_a_report_names_the_licence_of_its_judge(run: Run, metric: Metric, rated: Evaluation) -> None:
+    (before,) = report_of(run)["licences"]
+    opened(a_closed_test(run, metric), run)
+    (after,) = report_of(run)["licences"]
+    assert [(entry["state"], entry["use"], entry["items"]) for entry in (before, after)] == [
+        ("none", None, None),
+        ("valid", "trends", 24),
+    ]
+    assert (after["opening"], after["tier"], after["tpr"] > 0.9, after["tpr_low"] < after["tpr"]) == (
+        1, "one", True, True,
+    )  # fmt: skip
+
+
+def test_a_run_without_ratings_is_corrected_by_the_licence_while_it_holds(
+    run: Run, metric: Metric, rated: Evaluation
+) -> None:
+    later = judge(a_run(run.version, DEFINITION), lambda place: said(place % 3 > 0))
+    later.metrics.update(metric_version=metric.versions.get())
+    assert report_of(later)["corrected"] == []
+    licence = opened(a_closed_test(run, metric, sizes=Sizes(0, 0, ROWS)), run)
+    (score,) = report_of(later)["corrected"]
+    assert (score["source"], score["refused"], score["labelled"]) == ("licence", None, ROWS)
+    assert score["ci_low"] < score["value"] < score["ci_high"]
+    assert report_of(later)["headline"][0]["value"] == "corrected"
+    licence_suspend(licence=licence, reason="The server changed.")
+    (score,) = report_of(later)["corrected"]
+    assert (score["refused"], score["value"]) == ("suspended", None)
+    assert report_of(later)["headline"][0]["value"] == "raw"

@@ -1,6 +1,7 @@
 """Values carried over from a licence's test: the formulas, their coverage, and when they are refused."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,12 +9,15 @@ from scipy import stats
 
 from judging.core.statistics.carried_over import (
     OpenedTest,
-    carried_difference,
+    carried_scores,
     carry_over,
+    carry_over_mean,
     informedness,
     prevalence,
 )
-from judging.core.statistics.means import Rate, rate_of
+from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.headline import headline_of
+from judging.core.statistics.means import Rate, estimate_mean, rate_of
 from tools.bench.coverage import EVEN, SKEWED, passes_coverage, scores_coverage
 
 
@@ -142,10 +146,61 @@ def test_a_run_of_two_rows_has_a_value_without_an_interval():
     assert (carried.value is None, carried.low, carried.high) == (False, None, None)
 
 
-def test_one_test_stretches_a_difference_of_pass_rates():
-    judged = {"difference": 0.1, "ci_low": 0.05, "ci_high": 0.15, "se": None}
-    assert carried_difference(judged, 1 / 0.8) == pytest.approx(
-        {"difference": 0.125, "ci_low": 0.0625, "ci_high": 0.1875, "se": None}
+METRIC = ScaledMetric("m", 1, 5)
+
+
+def a_report(**means):
+    """A document with these means over 200 answers, and the differences of all candidates."""
+    cells = {"se": 0.03, "items": 200, "clusters": 200, "scored": 200}
+    pairs = [
+        {
+            "metric": "m", "a": a, "b": b, "items": 200, "difference": means[a] - means[b], "ci_low": 0.05,
+            "ci_high": 0.15, "se": None, "p": 0.01, "p_holm": 0.03, "distinguishable": True,
+        }
+        for a, b in combinations(means, 2)
+    ]  # fmt: skip
+    return {
+        "candidates": {name: {"m": {"mean": mean, **cells}} for name, mean in means.items()},
+        "pairs": pairs,
+    }
+
+
+def test_every_candidate_of_a_report_is_corrected_and_its_pairs_are_stretched():
+    scores, (pair,) = carried_scores(a_report(a=0.7, b=0.6), METRIC, "qwen", a_test(60, 57, 40, 34), None)
+    slope = 1 / (57 / 60 + 34 / 40 - 1)
+    assert [score["value"] for score in scores] == pytest.approx([0.55 * slope, 0.45 * slope])
+    assert {(score["source"], score["refused"], score["labelled"]) for score in scores} == {
+        ("licence", None, 100)
+    }
+    assert (pair["difference"], pair["ci_low"], pair["se"]) == (
+        pytest.approx(0.1 * slope),
+        0.05 * slope,
+        None,
+    )
+    assert (pair["p_holm"], pair["distinguishable"]) == (0.03, True)
+
+
+def test_the_headline_follows_values_carried_over():
+    report = a_report(a=0.7, b=0.6)
+    for cell in report["candidates"].values():
+        cell["m"] |= {"kind": "bool", "ci_low": 0.5, "ci_high": 0.8}
+    scores, pairs = carried_scores(report, METRIC, "qwen", a_test(60, 57, 40, 34), None)
+    headline = headline_of({**report, "corrected": scores, "corrected_pairs": pairs}, "m")
+    assert (headline.code, headline.value, headline.candidates) == ("leads", "corrected", ["a"])
+
+
+def test_a_refusal_has_no_pairs():
+    scores, pairs = carried_scores(
+        a_report(a=0.7, b=0.6), METRIC, "qwen", a_test(60, 57, 40, 34), "suspended"
+    )
+    assert ([score["refused"] for score in scores], pairs) == (["suspended"] * 2, [])
+
+
+def test_a_mean_and_its_scores_are_carried_over_alike():
+    values, units = run_of(120, 200)
+    test = a_test(60, 57, 40, 34)
+    assert carry_over_mean(estimate_mean(values, units), 200, test, None) == carry_over(
+        values, units, test, None
     )
 
 

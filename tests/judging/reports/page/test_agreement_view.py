@@ -198,6 +198,16 @@ def test_a_refused_correction_says_why() -> None:
     assert "the rated items are not a random sample" in table.rows[0]
 
 
+def test_a_correction_by_a_licence_leads_to_no_answers_of_this_run() -> None:
+    figures = {"people_mean": None, "labelled": 240, "judge_mean": 0.7, "judged": 400, "value": 0.65}
+    ends = {"ci_low": 0.6, "ci_high": 0.7, "halve": None, "refused": None}
+    licence = {"metric": "m", "candidate": "a", "judge": "gpt", "source": "licence", "outside": True}
+    table = agreement_view({"corrected": [licence | figures | ends]}, "m", NUMBERS, {}, LINKS).corrected
+    assert table is not None
+    assert table.rows[0][3] == "240 in the licence's test"
+    assert table.rows[0][6] == "0.65 the test says little here"
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.714, "0.71"), (-0.2, "−0.20"), (None, "–")])
 def test_kappa_has_two_decimals(value: float | None, text: str) -> None:
     assert kappa(value) == text

@@ -1,0 +1,94 @@
+"""The licences of a run's judges in its report, and means corrected with their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from judging.core.licensing import coded, judged_as, places_of
+from judging.core.metric_definition import MetricDefinition
+from judging.core.statistics.carried_over import OpenedTest, carried_scores
+from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.ranking import under
+from judging.records.models import Run
+from judging.trust.models import Licence, LicenceState, Suspension
+from judging.trust.selectors import licence_in_force, licence_state
+
+
+def add_licences(
+    run: Run,
+    definitions: Mapping[int, MetricDefinition],
+    metrics: Mapping[int, ScaledMetric],
+    document: dict[str, Any],
+) -> None:
+    """Add `licences`, one for each metric with judge models, and corrected means where the run has no ratings."""
+    document["licences"] = []
+    if not run.by_workers:
+        return
+    for key, definition in definitions.items():
+        if not definition.judges:
+            continue
+        licence = licence_in_force(definition, run.project)
+        document["licences"].append(licence_entry(metrics[key].name, definition, licence))
+        if licence is not None:
+            _add_corrected(document, metrics[key], definition, licence)
+
+
+def licence_entry(metric: str, definition: MetricDefinition, licence: Licence | None) -> dict[str, Any]:
+    """An entry of the document's `licences`."""
+    state = licence_state(licence).value if licence else "none"
+    figures = licence.figures if licence else {}
+    positive, negative = (figures.get(name) or {} for name in ("positive", "negative"))
+    suspension = Suspension.objects.filter(licence=licence, lifted_at=None).first() if licence else None
+    return {
+        "metric": metric,
+        "judge": licence.judge if licence else definition.judges[0].name,
+        "use": licence.use or None if licence and state == LicenceState.VALID else None,
+        "state": state,
+        "reason": suspension.reason if suspension else None,
+        "dataset": licence.dataset_name if licence else None,
+        "version": licence.dataset_version if licence else None,
+        "opened_at": licence.opened_at.isoformat() if licence else None,
+        "opening": licence.opening_number if licence else None,
+        "items": figures.get("items"),
+        "tpr": positive.get("rate"),
+        "tpr_low": positive.get("low"),
+        "tpr_high": positive.get("high"),
+        "tnr": negative.get("rate"),
+        "tnr_low": negative.get("low"),
+        "tnr_high": negative.get("high"),
+        "kappa": figures.get("kappa"),
+        "kappa_low": figures.get("kappa_low"),
+        "kappa_high": figures.get("kappa_high"),
+        "tier": licence.tier if licence else None,
+    }
+
+
+def opened_test(licence: Licence, kind: str) -> OpenedTest:
+    """The values of both on the licence's test."""
+    judge, people = ([answer[place] for answer in licence.answers] for place in (-2, -1))
+    places = places_of(judge, people)
+    rows = np.unique([answer[0] for answer in licence.answers], return_inverse=True)[1].astype(np.int64)
+    of_judge, of_people = (np.array(coded(column, places)) for column in (judge, people))
+    return OpenedTest(of_judge, of_people, rows, passes=judged_as(kind) == "passes")
+
+
+def _add_corrected(
+    document: dict[str, Any], metric: ScaledMetric, definition: MetricDefinition, licence: Licence
+) -> None:
+    """Only of means of scores and passes: labels have none, and comparisons have win rates."""
+    if under(document, "corrected", metric.name) or any(
+        cells[metric.name]["kind"] not in ("bool", "number", None)
+        for cells in document["candidates"].values()
+    ):
+        return
+    if any(isinstance(value, str) for *_answer, value in licence.answers):
+        return
+    state = licence_state(licence)
+    refused = None if state == LicenceState.VALID else state.value
+    test = opened_test(licence, definition.kind)
+    scores, pairs = carried_scores(document, metric, licence.judge, test, refused)
+    document["corrected"] += scores
+    document["corrected_pairs"] += pairs
