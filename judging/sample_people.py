@@ -101,7 +101,7 @@ def add_ratings(sample: SampleProject, run: Run) -> None:
             seed=RATED_SEED,
         ),
         criteria=[
-            Criterion(name=sample.metrics[PASS_FAIL], scale="yes_no"),
+            Criterion(name=sample.metrics[PASS_FAIL], scale="pass_fail"),
             Criterion(name=sample.metrics[SCORE], scale="five"),
             Criterion(
                 name=sample.metrics[CATEGORY],

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from evalsite.templatetags.show import NONE, duration, number, percent
 from judging.core.statistics.drill_down import MOST_UNROUNDED, Paired, value_key
 from judging.core.statistics.ranking import under
+from judging.messages import pass_or_fail
 from judging.reports.disagreements import ComparedAnswer
 from judging.reports.labels import (
     ValueFormat,
@@ -21,7 +22,6 @@ from judging.reports.labels import (
     beside,
     interval,
     kappa,
-    label_text,
     label_texts,
     level_name,
     refusal,
@@ -307,12 +307,13 @@ def confusion_of(
             JUDGES, agreement["metric"], rater=agreement["judge"], other=agreement["against"], **values
         )
 
-    texts = label_texts(labels)
+    binary = "true_positive_rate" in agreement and {*labels} <= {"true", "false"}
+    texts = [pass_or_fail(label == "true") for label in labels] if binary else label_texts(labels)
     rows = [
         (
             text,
             [
-                _count_cell(count, largest, label, labels[place], against, address(label, labels[place]))
+                _count_cell(count, largest, text, texts[place], against, address(label, labels[place]))
                 for place, count in enumerate(row)
             ],
         )
@@ -334,13 +335,11 @@ def _in_whole_numbers(
     return [float(label) for label in values], [list(row.values()) for row in together.values()]
 
 
-def _count_cell(
-    count: int, largest: int, said: str | float, other: str | float, against: str, address: str
-) -> MatrixCell:
+def _count_cell(count: int, largest: int, said: str, other: str, against: str, address: str) -> MatrixCell:
     tip = _("judge %(judge)s, %(against)s %(other)s: %(n)s") % {
-        "judge": label_text(said),
+        "judge": said,
         "against": against,
-        "other": label_text(other),
+        "other": other,
         "n": number(count),
     }
     shade = 0 if not count else 1 + min(SHADES - 1, int(SHADES * count / (largest + 1)))

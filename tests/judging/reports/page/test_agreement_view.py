@@ -125,6 +125,17 @@ def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
     ]
 
 
+def test_pass_and_fail_are_words_along_the_sides_of_the_table() -> None:
+    table = {"labels": ["false", "true"], "confusion": [[11, 1], [4, 22]], "true_positive_rate": 0.96}
+    confusion = confusion_of(a_judge(**table), LINKS)
+    assert confusion is not None
+    assert (confusion.labels, [label for label, _cells in confusion.rows]) == (
+        ["Fail", "Pass"],
+        ["Pass", "Fail"],
+    )
+    assert confusion.rows[0][1][0].tip == "judge Pass, people Fail: 4"
+
+
 def test_its_cells_lead_to_what_two_judges_said() -> None:
     confusion = confusion_of(a_judge(against="glm"), LINKS)
     assert confusion is not None
