@@ -287,7 +287,8 @@ def _judgement_context(
         **_attempts(judgement, metric),
         "level": _level(judgement, metric, in_force),
         "others": [
-            (other, _shown(other.value_in_force, metric)) for other in selectors.other_runs(judgement)
+            (other, _shown(other.value_in_force, MetricDefinition.from_json(other.definition)))
+            for other in selectors.other_runs(judgement)
         ],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag],
         "override_form": form if isinstance(form, OverrideForm) else _override_form(judgement, seen=newest),

@@ -56,6 +56,15 @@ def test_the_page_of_a_judgement_shows_its_verdict(run: Run, bob: User, client_o
 
 
 @pytest.mark.django_db
+def test_a_page_shows_the_verdict_of_another_metric_on_the_same_answer(
+    run: Run, bob: User, client_of: ClientOf
+) -> None:
+    scored = judge(a_run(run.version, a_metric(JUDGE_URL, name="scored")), lambda place: said(4))
+    judgement = scored.judgements.order_by("position")[1]
+    assert "<strong>A=B</strong>" in text(client_of(bob).get(judgement_address(judgement)))
+
+
+@pytest.mark.django_db
 def test_the_report_has_the_shares_of_the_verdicts(run: Run, alice: User, client_of: ClientOf) -> None:
     page = client_of(alice).get(reverse("runs:report", args=("physics", run.pk)))
     (metric,) = page.context["report"].metrics
