@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datasets.core.kinds import TIE
 from datasets.models import Row, Version
@@ -32,6 +32,11 @@ class Answer(NamedTuple):
     response: int
     other: str
     other_response: int
+
+    @classmethod
+    def of(cls, label: Mapping[str, Any]) -> Answer:
+        """The answer that a stored label belongs to."""
+        return cls(*(label[name] for name in cls._fields))
 
 
 class Label(NamedTuple):

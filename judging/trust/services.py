@@ -161,7 +161,7 @@ def sealed_test_open(
     verdicts, _metric = verdicts_of(run, run_metric)
     judge = value_author(verdicts)
     values = judge_values(verdicts, judge, _keys_in(test, run.version)) if judge else {}
-    labels = {_answer(label): label for label in test.labels}
+    labels = {Answer.of(label): label for label in test.labels}
     shared = [answer for answer in labels if answer in values]
     if not shared:
         raise ValidationError(_("The judge has scored none of the test's answers in this run."))
@@ -201,10 +201,6 @@ def sealed_test_open(
         use=licence.use,
     )
     return licence
-
-
-def _answer(label: Mapping[str, Any]) -> Answer:
-    return Answer(*(label[name] for name in Answer._fields))
 
 
 def _figures(

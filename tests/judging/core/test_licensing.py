@@ -11,7 +11,7 @@ from judging.core.licensing import (
     places_of,
     sizes_of,
 )
-from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 
 JUDGE = JudgeModel(
     name="judge", template="Rate {{ response }}", url="http://a/v1", model="qwen", params={"temperature": 0}
@@ -51,8 +51,9 @@ def test_names_keys_and_addresses_are_not_part_of_a_licence(changes):
         {"both_orders": True},
         {"max_score": 5},
         {"gives": "pass_fail"},
-        {"preprocess": "x = 1"},
-        {"postprocess": "return 1"},
+        {"protocol": "anthropic"},
+        {"scripts": (Script(kind="preprocess", source="x = 1"),)},
+        {"scripts": (Script(kind="postprocess", source="x = 1", after=1),)},
         {"jury": "median"},
         {"judges": (JUDGE, JUDGE)},
     ],

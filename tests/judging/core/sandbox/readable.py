@@ -14,6 +14,7 @@ import msgspec
 
 ROOT = Path(__file__).parents[4]
 PACKAGES = ("datasets/core", "judging/core", "tests/judging/core/sandbox")
+MODULES = ("evalsite/__init__.py", "evalsite/rounding.py")
 
 
 @contextmanager
@@ -26,6 +27,9 @@ def readable_copy() -> Iterator[Path]:
             for folder in Path(package).parents:
                 if (ROOT / folder / "__init__.py").exists() and folder != Path():
                     shutil.copyfile(ROOT / folder / "__init__.py", place / folder / "__init__.py")
+        for path in MODULES:
+            (place / path).parent.mkdir(exist_ok=True)
+            shutil.copyfile(ROOT / path, place / path)
         for module in (jinja2, markupsafe, msgspec):
             _copy(Path(module.__file__ or "").parent, place / module.__name__)
         for one in (place, *place.rglob("*")):

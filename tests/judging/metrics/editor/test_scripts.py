@@ -150,7 +150,7 @@ def test_doubled_backslashes_are_reported_and_a_fix_is_offered(
 ) -> None:
     page = shown(client_of, alice, metric, postprocess=DOUBLED)
     assert "The backslashes of a pattern are doubled" in page
-    assert 'value="repair:postprocess"' in page
+    assert 'value="repair:postprocess:' in page
     assert "repair:" not in shown(client_of, alice, metric, postprocess=POSTPROCESS)
 
 
