@@ -22,7 +22,7 @@ from tests.browser.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
-COLOURS = 128
+COLOURS = 96
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 SAMPLES = {"en": "sample", "zh": "sample-zh"}  # slugs of the sample projects
 Theme = Literal["light", "dark"]

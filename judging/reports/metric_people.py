@@ -39,7 +39,7 @@ class MetricPeople:
 
 @login_required
 def metric_people(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
-    """A fragment of the metric's editor; empty while no people have rated answers that its judges scored."""
+    """A fragment of the metric's editor; it says so while no people have rated answers that its judges scored."""
     of = get_metric(request, slug, metric)
     runs = list(runs_with_people(of)[:MOST_RUNS])
     hidden = {run.pk for run in hidden_among(request, runs)}

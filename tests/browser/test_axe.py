@@ -219,6 +219,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         f"{again}compare/?with={RUN.split('/')[-2]}",
         pair_of(visitor, site),
         "/p/sample/runs/mine/",
+        "/p/sample/metrics/new/",
         faulty,
         second,
         second + "changes/v1/",
@@ -245,7 +246,7 @@ def run_again(visitor: APIRequestContext, site: str) -> str:
 
 def upload_versions(visitor: APIRequestContext, site: str) -> tuple[str, str]:
     """Upload a file with bad rows and a second version of the sample's data; return their paths."""
-    bad = SAMPLE.read_bytes() + b'{"broken"\n{"messages": []}\n' * 60
+    bad = SAMPLE.read_bytes() + b'{"broken"\n{"messages": []}\n' * 40
     faulty, _ = send(visitor, site, UPLOADS, {"name": "Bad", "file": file_of(bad)})
     shorter = b"\n".join(SAMPLE.read_bytes().splitlines()[1:]) + b"\n"
     second, _ = send(visitor, site, UPLOADS, {"name": "Everyday questions", "file": file_of(shorter)})
