@@ -42,7 +42,7 @@ def test_ctrl_s_saves_the_metric_and_its_draft_goes(
     enter: Enter, alice: User, metric: Metric, version: Version
 ) -> None:
     page = enter(alice, f"/p/physics/metrics/{metric.pk}/")
-    page.wait_for_selector("code-editor .prism-code-editor")
+    page.wait_for_selector("code-editor .prism-code-editor:visible")
     page.fill("#id_name", "Renamed")
     expect(page.locator(".form-foot")).to_contain_text("Draft saved")
     page.locator("#id_name").press("Control+s")

@@ -35,7 +35,7 @@ CHOOSE_AND_WAIT_FOR_NOTHING = """() => {
 @pytest.fixture
 def editor(enter: Enter, alice: User, metric: Metric, version: Version) -> Page:
     page = enter(alice, f"/p/physics/metrics/{metric.pk}/")
-    page.wait_for_selector("code-editor .prism-code-editor")
+    page.wait_for_selector("code-editor .prism-code-editor:visible")
     return page
 
 

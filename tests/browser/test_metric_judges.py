@@ -26,7 +26,7 @@ Enter = Callable[..., Page]
 @pytest.fixture
 def editor(enter: Enter, alice: User, metric: Metric, version: Version, server: ScriptedJudge) -> Page:
     page = enter(alice, f"/p/physics/metrics/{metric.pk}/")
-    page.wait_for_selector("code-editor .prism-code-editor")
+    page.wait_for_selector("code-editor .prism-code-editor:visible")
     return page
 
 

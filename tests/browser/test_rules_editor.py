@@ -29,7 +29,7 @@ def server() -> Iterator[ScriptedJudge]:
 @pytest.fixture
 def editor(enter: Enter, alice: User, labels: Version) -> Page:
     page = enter(alice, "/p/physics/metrics/rules/new/")
-    page.wait_for_selector("code-editor .prism-code-editor")
+    page.wait_for_selector("code-editor .prism-code-editor:visible")
     return page
 
 
@@ -108,7 +108,7 @@ def test_a_judged_line_is_tried_on_the_row(
     enter: Enter, alice: User, labels: Version, live: Endpoint
 ) -> None:
     page = enter(alice, "/p/physics/metrics/rules/new/")
-    page.wait_for_selector("code-editor .prism-code-editor")
+    page.wait_for_selector("code-editor .prism-code-editor:visible")
     page.select_option("#id_endpoint", str(live.pk))
     typed(page, "# DSL\n主题:fuzzy_match" + FOOT)
     page.locator("#preview").get_by_role("button", name="Try on this row").click()

@@ -23,7 +23,7 @@ NAME = "#names button[data-insert='{{ data.topic }}']"
 def editor(enter: Enter, alice: User, metric: Metric, version: Version) -> Page:
     """A metric's editor in a window narrow enough for its tables to scroll."""
     page = enter(alice, f"/p/physics/metrics/{metric.pk}/")
-    page.wait_for_selector("code-editor .prism-code-editor")
+    page.wait_for_selector("code-editor .prism-code-editor:visible")
     page.set_viewport_size({"width": 240, "height": 800})
     return page
 

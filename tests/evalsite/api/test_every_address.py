@@ -47,8 +47,8 @@ TABLE = {
     f"get {RUN}/report": LOOK,
 }
 BODIES: dict[str, Any] = {
-    "post projects/{slug}/metrics/{metric}/preview": {"version": 1, "line": 1, "model": "alpha"},
-    "post projects/{slug}/runs": {"version": 1, "candidates": ["alpha"], "metrics": ["quality"]},
+    "post projects/{slug}/metrics/{metric}/preview": {"line": 1, "model": "alpha"},
+    "post projects/{slug}/runs": {"candidates": ["alpha"], "metrics": ["quality"]},
 }
 
 
@@ -64,7 +64,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     judgement = run.judgements.order_by("position")[0]
     return {
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
-        **{"run": run.pk, "judgement": judgement.pk},
+        **{"run": run.pk, "judgement": judgement.pk, "version": version.pk},
     }
 
 
@@ -90,7 +90,9 @@ def outcome(api: Api, address: str, places: dict[str, Any]) -> str:
     """`in`, or how the request was refused; its changes are rolled back."""
     method, _space, path = address.partition(" ")
     with transaction.atomic():
-        sent = (path.format(**places), *([BODIES.get(address, {})] if method == "post" else []))
+        body = BODIES.get(address, {})
+        body = {**body, "version": places["version"]} if body else {}
+        sent = (path.format(**places), *([body] if method == "post" else []))
         response = getattr(api, method)(*sent)
         if response.streaming:
             list(response)
