@@ -19,6 +19,7 @@ let current = null;
 let fetching = null;
 let fetchAgain = false; // another fetch was requested during the current one
 let failure = ""; // why the server can't be reached: see connectionError
+let failures = 0; // so far; a reply to an earlier request says nothing about a later failure
 let open = items.dataset.state === "open";
 let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
@@ -113,18 +114,19 @@ function isKnown(id) {
 }
 
 async function ask(url) {
+  const before = failures;
   const response = await fetch(url, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
   const error = connectionError(response);
   if (error) return waiting(error);
   const data = await response.json().catch(() => null);
-  if (data) handleResponse(data);
+  if (data) handleResponse(data, before);
   return data;
 }
 
-function handleResponse(data) {
+function handleResponse(data, before = failures) {
   if (data.token) submissions.token = data.token;
   if (data.progress) document.getElementById("progress").innerHTML = data.progress;
-  if (submissions.entries.length) updateStatus();
+  if (submissions.entries.length || before !== failures) updateStatus();
   else recovered();
   if ("open" in data) openOrClose(data.open && data.code !== "closed");
 }
@@ -145,6 +147,7 @@ function clearDesk() {
 
 function waiting(reason) {
   failure = reason;
+  failures += 1;
   updateStatus();
 }
 
