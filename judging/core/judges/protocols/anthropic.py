@@ -17,8 +17,11 @@ from judging.core.judges.protocols.protocol import (
     call_arguments,
     chunk,
     compact,
+    joined,
     mapping,
     objects,
+    required_tool,
+    stop_sequences,
     text_of,
     tool_call,
 )
@@ -65,11 +68,11 @@ def body(request: Mapping[str, Any]) -> Request:
     sent |= {"max_tokens": limit, "messages": [_message(message) for message in messages]}
     if system:
         sent["system"] = system
-    if stop := request.get("stop"):
-        sent["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+    if stop := stop_sequences(request):
+        sent["stop_sequences"] = stop
     if tools := objects(request.get("tools")):
         sent["tools"] = [_tool(mapping(tool.get("function"))) for tool in tools]
-        if name := mapping(mapping(request.get("tool_choice")).get("function")).get("name"):
+        if name := required_tool(request):
             sent["tool_choice"] = {"type": "tool", "name": name}
     return sent
 
@@ -129,10 +132,7 @@ def as_chunk(event: Any) -> Any:
 
 
 def _whole(message: Mapping[str, Any]) -> dict[str, Any]:
-    delta: dict[str, Any] = {}
-    for index, block in enumerate(objects(message.get("content"))):
-        for name, value in _delta(index, block).items():
-            delta[name] = delta[name] + value if name in delta else value
+    delta = joined(_delta(index, block) for index, block in enumerate(objects(message.get("content"))))
     usage = {**_read(message.get("usage")), **_written(message.get("usage"))}
     return chunk(
         delta=delta, finish=_finish(message.get("stop_reason")), usage=usage, model=message.get("model")

@@ -17,8 +17,11 @@ from judging.core.judges.protocols.protocol import (
     call_arguments,
     chunk,
     compact,
+    joined,
     mapping,
     objects,
+    required_tool,
+    stop_sequences,
     text_of,
     tool_call,
 )
@@ -52,8 +55,7 @@ def url(address: str, request: Mapping[str, Any]) -> str:
     streams = bool(request.get("stream"))
     method = "streamGenerateContent" if streams else "generateContent"
     model = quote(str(request.get("model") or "").removeprefix("models/"), safe="")
-    base = call_url(address.split("?", 1)[0], "/models", version="v1beta")
-    return f"{base}/{model}:{method}{'?alt=sse' if streams else ''}"
+    return f"{models_url(address)}/{model}:{method}{'?alt=sse' if streams else ''}"
 
 
 def models_url(address: str) -> str:
@@ -75,15 +77,15 @@ def body(request: Mapping[str, Any]) -> Request:
     if tools := objects(request.get("tools")):
         functions = [_for_gemini(mapping(tool.get("function"))) for tool in tools]
         sent["tools"] = [{"functionDeclarations": functions}]
-        if name := mapping(mapping(request.get("tool_choice")).get("function")).get("name"):
+        if name := required_tool(request):
             sent["toolConfig"] = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}
     return sent
 
 
 def _config(request: Mapping[str, Any]) -> dict[str, Any]:
     config = {_CONFIG[name]: value for name, value in request.items() if name in _CONFIG}
-    if stop := request.get("stop"):
-        config["stopSequences"] = [stop] if isinstance(stop, str) else stop
+    if stop := stop_sequences(request):
+        config["stopSequences"] = stop
     structure = mapping(request.get("response_format"))
     if structure.get("type") in ("json_object", "json_schema"):
         config["responseMimeType"] = "application/json"
@@ -126,10 +128,8 @@ def as_chunk(event: Any) -> Any:
     if blocked:
         return chunk(delta={"refusal": str(blocked)}, finish=CONTENT_FILTER, usage=usage, model=model)
     first = next((item for item in objects(event.get("candidates")) if not item.get("index")), {})
-    delta: dict[str, Any] = {}
-    for index, part in enumerate(objects(mapping(first.get("content")).get("parts"))):
-        for name, value in _delta(index, part).items():
-            delta[name] = delta[name] + value if name in delta else value
+    parts = objects(mapping(first.get("content")).get("parts"))
+    delta = joined(_delta(index, part) for index, part in enumerate(parts))
     reason = first.get("finishReason")
     finish = _FINISH.get(str(reason), str(reason).lower()) if reason else None
     if finish == CONTENT_FILTER:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,26 @@ def call_arguments(call: Mapping[str, Any]) -> Any:
         return json.loads(str(mapping(call.get("function")).get("arguments") or "{}"))
     except ValueError:
         return {}
+
+
+def joined(deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The deltas of one message as a single one: texts and tool calls one after the other."""
+    whole: dict[str, Any] = {}
+    for delta in deltas:
+        for name, value in delta.items():
+            whole[name] = whole[name] + value if name in whole else value
+    return whole
+
+
+def stop_sequences(request: Mapping[str, Any]) -> list[str]:
+    """The texts that end a reply, which a request may hold as one text; [] if it names none."""
+    stop = request.get("stop") or []
+    return [stop] if isinstance(stop, str) else list(stop)
+
+
+def required_tool(request: Mapping[str, Any]) -> Any:
+    """The name of the function that the model must call; None if the request names none."""
+    return mapping(mapping(request.get("tool_choice")).get("function")).get("name")
 
 
 def tool_call(index: int, name: Any, arguments: str, identifier: Any = None) -> dict[str, Any]:

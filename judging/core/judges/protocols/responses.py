@@ -17,6 +17,7 @@ from judging.core.judges.protocols.protocol import (
     chunk,
     mapping,
     objects,
+    required_tool,
     text_of,
     tool_call,
 )
@@ -54,7 +55,7 @@ def body(request: Mapping[str, Any]) -> Request:
         sent["text"] = {"format": {"type": structure.get("type"), **named}}
     if tools := objects(request.get("tools")):
         sent["tools"] = [{"type": "function", **mapping(tool.get("function"))} for tool in tools]
-        if name := mapping(mapping(request.get("tool_choice")).get("function")).get("name"):
+        if name := required_tool(request):
             sent["tool_choice"] = {"type": "function", "name": name}
     return sent
 
