@@ -26,7 +26,7 @@ from judging.core.statistics.licence import (
 )
 from judging.core.statistics.means import Rate
 from judging.core.values import Value
-from judging.metrics.models import Metric
+from judging.metrics.models import Metric, MetricVersion
 from judging.people.models import Evaluation
 from judging.records.definitions import definition_now
 from judging.records.models import Run, RunMetric
@@ -149,15 +149,7 @@ def sealed_test_open(
     stored version here, or if it scored none of the labelled answers.
     """
     test = SealedTest.objects.select_for_update().select_related("split__metric__project").get(pk=test.pk)
-    version, run = run_metric.metric_version, run_metric.run
-    if test.open:
-        raise ValidationError(_("Close the test first: it is still being rated."))
-    if version is None or version.metric_id != test.split.metric_id or run.imported:
-        raise ValidationError(
-            _("A licence needs a stored version of the metric. Imported verdicts have agreement only.")
-        )
-    if test.openings.filter(metric_version=version).exists():
-        raise ValidationError(_("This test was already opened for version %(n)s.") % {"n": version.number})
+    version, run = _version_to_license(test, run_metric), run_metric.run
     verdicts, _metric = verdicts_of(run, run_metric)
     judge = value_author(verdicts)
     values = judge_values(verdicts, judge, _keys_in(test, run.version)) if judge else {}
@@ -201,6 +193,20 @@ def sealed_test_open(
         use=licence.use,
     )
     return licence
+
+
+def _version_to_license(test: SealedTest, run_metric: RunMetric) -> MetricVersion:
+    """The version that the test may be opened for. Raises ValidationError if there is none."""
+    version = run_metric.metric_version
+    if test.open:
+        raise ValidationError(_("Close the test first: it is still being rated."))
+    if version is None or version.metric_id != test.split.metric_id or run_metric.run.imported:
+        raise ValidationError(
+            _("A licence needs a stored version of the metric. Imported verdicts have agreement only.")
+        )
+    if test.openings.filter(metric_version=version).exists():
+        raise ValidationError(_("This test was already opened for version %(n)s.") % {"n": version.number})
+    return version
 
 
 def _figures(
