@@ -122,3 +122,10 @@ def test_states_of_links_and_severities_have_their_own_words(
 ) -> None:
     with translation.override("zh-hans"):
         assert pgettext(context, english) == chinese
+
+
+def test_the_blank_after_a_colon_belongs_to_the_english_text() -> None:
+    """Chinese has a wide colon and no blank, so a blank of the template would be one too many."""
+    blank = re.compile(r':" %\} \S|:\{% endblocktranslate %\} \S')
+    pages = (ROOT / "templates").rglob("*.html")
+    assert [path.name for path in pages if blank.search(path.read_text())] == []
