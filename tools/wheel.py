@@ -6,6 +6,7 @@ Run by hatchling (pyproject.toml).
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 EXTRAS = ("scale",)
+CLIENT = "evalsite_client.py"
 
 
 def requirements(file: Path) -> list[str]:
@@ -34,17 +36,23 @@ class Requirements(MetadataHookInterface):
         }
 
 
-class StaticFiles(BuildHookInterface[Any]):
-    """Collects the static files, so that a start from the wheel needs not."""
+class FurtherFiles(BuildHookInterface[Any]):
+    """Collects the static files, so that a start from the wheel needs not, and puts the client for programs, a copy of
+    the site's own, beside the folder of the site."""
 
     folder: tempfile.TemporaryDirectory[str]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="evalsite-static-")
+        self.folder = tempfile.TemporaryDirectory(prefix="evalsite-wheel-")
         if version == "editable":  # started from its checkout
             return
-        collect_static(Path(self.root), Path(self.folder.name))
-        build_data["force_include"][self.folder.name] = "staticfiles"  # below the folder of pyproject.toml
+        root, folder = Path(self.root), Path(self.folder.name)
+        collect_static(root, folder / "static")
+        shutil.copy(root / "evalsite" / "api" / CLIENT, folder / CLIENT)
+        build_data["force_include"] |= {
+            str(folder / "static"): "evalsite_site/staticfiles",
+            str(folder / CLIENT): CLIENT,
+        }
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         self.folder.cleanup()

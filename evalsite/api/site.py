@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -20,6 +21,7 @@ from evalsite.accounts.models import ApiToken
 from evalsite.api import modules
 from evalsite.api.errors import ApiError, error_response
 
+CLIENT = Path(__file__).with_name("evalsite_client.py")
 DESCRIPTION = (
     "Send `Authorization: Bearer TOKEN` with each request. Lists take `limit` and `cursor`; every POST takes an "
     '`Idempotency-Key`. Errors are `{"error": {"code", "message", "fields"}}`.'
@@ -121,8 +123,14 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", {"operations": operations, "version": __version__})
 
 
+def client(request: HttpRequest) -> HttpResponse:
+    """The client for programs, one Python file; needs no token."""
+    return HttpResponse(CLIENT.read_bytes(), content_type="text/x-python; charset=utf-8")
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("openapi.json", openapi, name="api_description"),
     path("docs", docs, name="api_docs"),
+    path("client.py", client, name="api_client"),
     path("", API.urls),
 ]

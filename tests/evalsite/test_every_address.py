@@ -79,7 +79,7 @@ def table(method: str, may: str, names: str, refusal: str = "403", superuser: st
     TABLE.update({name: Rule(method, may, refusal, superuser) for name in names.split()})
 
 
-table(GET, PUBLIC, "accounts:sign_in accounts:join shared_report api_docs api_description")
+table(GET, PUBLIC, "accounts:sign_in accounts:join shared_report api_docs api_description api_client")
 table(POST, PUBLIC, "accounts:sign_out accounts:language accounts:theme")
 table(GET, NOBODY, "accounts:oidc accounts:oidc_back", "404")  # single sign-on is off
 table(POST, NOBODY, "accounts:view_as", "403")  # local mode only

@@ -118,6 +118,11 @@ def test_the_wheel_holds_what_git_holds_and_no_more(wheel: Path) -> None:
     assert [name for name in names if re.fullmatch(r"staticfiles/css/\w+\.[0-9a-f]{12}\.css\.gz", name)]
 
 
+def test_the_client_is_imported_without_the_site(installed: Installed) -> None:
+    code = "import evalsite_client, sys; print('django' in sys.modules, evalsite_client.Client.__name__)"
+    assert installed.run("python", "-c", code) == "False Client\n"
+
+
 def test_the_other_package_stays_what_it_is(installed: Installed) -> None:
     assert installed.run("python", "-c", "import datasets; print(datasets.name)") == "another package\n"
     assert installed.run("evalsite", "--version") == f"evalsite {__version__}\n"

@@ -1,0 +1,36 @@
+"""The API called from this process, without a connection: for the MCP view and tests.
+
+The request passes all middleware, so tokens, limits and errors are those of any other request. It belongs to the
+request during which it is made: no signals are sent, which would close that one's database connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from django.core.handlers.base import BaseHandler
+from django.core.handlers.wsgi import WSGIRequest
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse
+
+
+def same_process(*, address: str = "127.0.0.1", script_name: str = "") -> httpx.WSGITransport:
+    """A transport for evalsite_client.Client. `address`: the client's, as the site would see it."""
+    return httpx.WSGITransport(_answer, script_name=script_name, remote_addr=address)
+
+
+@cache
+def _handler() -> BaseHandler:
+    handler = BaseHandler()
+    handler.load_middleware()
+    return handler
+
+
+def _answer(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+    response = _handler().get_response(WSGIRequest(environ))
+    start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
+    return [b"".join(response)]
