@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
@@ -348,7 +348,7 @@ class CriterionForm(forms.Form):
     """One criterion."""
 
     name = forms.CharField(
-        label=_("Criterion"),
+        label=pgettext_lazy("of a human evaluation", "Criterion"),
         max_length=100,
         required=False,
         help_text=_("Leave empty to remove this criterion."),
