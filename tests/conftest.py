@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 
 from evalsite.accounts.models import Membership, Project, Role, User
-from tests.migrated import migrated
+from tests.migrated import drop_template, migrated, migrated_template
 
 # Searching all imported modules for garbage at Python's usual rate takes 3 % of the suite's time.
 gc.set_threshold(10_000, 20, 50)
@@ -133,6 +133,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        drop_template()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in _skipped:
         terminalreporter.write_line(f"SKIPPED, but should run: {line}", red=True)
@@ -201,9 +206,11 @@ def part_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> bool:
-    """On SQLite, give each test process a copy of one migrated database instead of running the migrations."""
+    """Give each test process a copy of one migrated database instead of running the migrations."""
     if connection.vendor == "sqlite":
         migrated(Path(connection.settings_dict["TEST"]["NAME"]))
+    else:
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated_template()
     return connection.vendor == "sqlite" or bool(request.config.getvalue("reuse_db"))
 
 
