@@ -1,4 +1,5 @@
-"""How often the intervals of carried over values cover the truth, by simulation: `python -m tools.bench.coverage`."""
+"""How often intervals of corrected and carried over values cover the truth, by simulation:
+`python -m tools.bench.coverage`."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from judging.core.statistics.carried_over import (
     informedness,
     prevalence,
 )
+from judging.core.statistics.correction import Correction, Labelled, correct
 from judging.core.statistics.licence import Thresholds, licence_figures, use_allowed
 from judging.core.statistics.looking import QUIET_FAILURES, unseen_share
 from judging.core.statistics.means import Rate
 from tools.bench import Figure, command_line
 
 DRAWS = 4000
+CORRECTED_DRAWS = 2000
 TESTS = (60, 120, 240)
 RIGHT = (0.7, 0.8, 0.9, 0.95)
 PASSING = (0.5, 0.8, 0.92)
@@ -92,6 +95,57 @@ def scores_coverage(size: int, shares: np.ndarray, draws: int = DRAWS, seed: int
     return Coverage((size, truth), covered / draws, 0.0)
 
 
+RATINGS = (30, 60, 120)
+"""How many of `OWN_ANSWERS` answers a run's own raters rate."""
+OWN_ANSWERS = 600
+DESIGNS = ("even", "strata", "own")
+"""How they are drawn: evenly, as many of each score of the judge, or with probabilities of the program's own."""
+POPULATIONS = {
+    **{str(rate): {0: 1 - rate, 1: rate} for rate in (0.6, 0.9, 0.95)},
+    "skewed": {1: 0.05, 2: 0.05, 3: 0.05, 4: 0.05, 5: 0.8},
+    "apart": {1: 0.4, 2: 0.05, 3: 0.1, 4: 0.05, 5: 0.4},
+}
+"""Name → the share of the answers with each value by people."""
+
+
+def drawn(design: str, shares: dict[int, float], size: int, rng: np.random.Generator) -> Labelled:
+    """One draw of `size` of `OWN_ANSWERS` answers; the judge gives a tenth of them a value at random."""
+    answers = OWN_ANSWERS
+    people = rng.choice(list(shares), answers, p=list(shares.values())).astype(float)
+    judge = np.where(rng.random(answers) < 0.1, rng.choice(list(shares), answers), people)
+    strata = np.unique(judge, return_inverse=True)[1]
+    chance = np.full(answers, size / answers)
+    if design == "own":
+        need = 1 + 2 * (judge < max(shares))
+        chance = np.clip(size / answers * need / need.mean(), 0, 1)
+        rated = rng.random(answers) < chance
+    elif design == "even":
+        rated = rng.permutation(answers) < size
+    else:
+        places = [rng.permutation(np.flatnonzero(strata == stratum)) for stratum in range(len(shares))]
+        rated = np.isin(np.arange(answers), np.concatenate([some[: size // len(shares)] for some in places]))
+    values, rows = np.where(rated, people, np.nan), np.arange(answers)
+    return Labelled(
+        judge, values, chance, rows, rows, strata if design == "strata" else None, passes=max(shares) == 1
+    )
+
+
+def corrections(
+    design: str, population: str, size: int, draws: int = CORRECTED_DRAWS, seed: int = 6
+) -> tuple[list[Correction], float]:
+    """The corrected means of so many draws (`POPULATIONS`, `DESIGNS`), and the true mean."""
+    shares, rng = POPULATIONS[population], np.random.default_rng(seed)
+    truth = sum(value * share for value, share in shares.items())
+    ends = (float(min(shares)), float(max(shares)))
+    return [correct(drawn(design, shares, size, rng), ends) for _draw in range(draws)], truth
+
+
+def corrected_coverage(design: str, population: str, size: int) -> float:
+    """The share of `corrections` whose interval holds the true mean."""
+    results, truth = corrections(design, population, size)
+    return float(np.mean([(result.low or 0) <= truth <= (result.high or 0) for result in results]))
+
+
 def wrong_gates(right: float, size: int, openings: int, draws: int = DRAWS, seed: int = 7) -> float:
     """How often a judge whose rates lie at the threshold of gates gets them within so many openings of one test, each
     of another version that is no better."""
@@ -138,6 +192,14 @@ def coverage_figures() -> Iterator[Figure]:
     worst = min(scores, key=lambda cell: cell.covered)
     name = "carried over scores that lie in their interval, %, worst cell"
     yield Figure.at_least(name, 100 * worst.covered, 100 * LEAST, str(worst.cell))
+    for design in DESIGNS:
+        covered = [corrected_coverage(design, *cell) for cell in product(POPULATIONS, RATINGS)]
+        least = 93 if design == "even" else 91
+        name = f"corrected means that lie in their interval, %, {design}"
+        yield Figure.at_least(name, 100 * min(covered), least, f"worst of {len(covered)} cells")
+        yield Figure.at_most(
+            f"the same, widest cell, {design}", 100 * max(covered), 99.8, "of the same cells"
+        )
     for openings in (1, 5):
         share = wrong_gates(0.8, 400, openings)
         name = f"judges at the threshold of gates that get them in {openings} openings, %"
