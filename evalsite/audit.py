@@ -94,6 +94,8 @@ class Action(models.TextChoices):
     LOOK_NOTED = "look.noted", _("Answer looked at")
     LOOK_GROUPED = "look.grouped", _("Notes grouped")
     LOOK_PROPOSED = "look.proposed", _("Groups proposed by a model")
+    RUBRIC_DRAFTED = "rubric.drafted", _("Rubric drafted by a model")
+    RUBRIC_DECIDED = "rubric.decided", _("Draft of a rubric decided")
     TRAIN_LABELLED = "train.labelled", _("Train labels stored for a metric")
     OVERRIDE_ADDED = "override.added", _("Score overridden")
     OVERRIDE_WITHDRAWN = "override.withdrawn", _("Override removed")

@@ -24,5 +24,6 @@ urlpatterns = [
     path("p/<slug:slug>/desk/<int:pk>/", include(people.desk)),
     path("p/<slug:slug>/evaluations/", include(people.organisers)),
     path("p/<slug:slug>/rating/", include(people.raters)),
+    path("p/<slug:slug>/rubrics/", include("judging.rubrics.urls")),
     path("p/<slug:slug>/runs/", include("judging.run_urls")),
 ]

@@ -10,6 +10,7 @@ import judging.people.models
 import judging.records.models
 import judging.reports.models
 import judging.review.models
+import judging.rubrics.models
 import judging.teamwork.models
 import judging.transfer.results_import.models
 import judging.trust.models

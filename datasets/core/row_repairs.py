@@ -1,7 +1,7 @@
 """Repairs within a row's text: model entries and names, misspelt roles and keys, values that should be lists."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -175,6 +175,27 @@ def with_rubric_of_lines(text: str) -> str:
     if node is None or not criteria:
         return text
     return edited(text, [(node.start, node.end, json.dumps(criteria, ensure_ascii=False))])
+
+
+def with_criteria(text: str, criteria: Sequence[Any]) -> str:
+    """Add criteria at the end of the row's rubric, which may be missing, null or a text of lines.
+
+    Raises ValueError if the row is not valid JSON, or its rubric is anything else.
+    """
+    text = with_rubric_of_lines(text)
+    root = _object(text)
+    if root is None:
+        raise ValueError("not an object")
+    node, listed = root.member(RUBRIC), [json.dumps(item, ensure_ascii=False) for item in criteria]
+    if node is None:
+        comma = ", " if any(True for _member in root.members()) else ""
+        return edited(text, [(root.end - 1, root.end - 1, f'{comma}"{RUBRIC}": [{", ".join(listed)}]')])
+    if node.type == "null":
+        return edited(text, [(node.start, node.end, f"[{', '.join(listed)}]")])
+    if node.type != "array":
+        raise ValueError("rubric is no list")
+    comma = ", " if any(True for _item in node.items()) and listed else ""
+    return edited(text, [(node.end - 1, node.end - 1, comma + ", ".join(listed))])
 
 
 def with_points(text: str) -> str:

@@ -76,6 +76,7 @@ from judging.reports.comparison.stored import changes_of_runs, delete_comparison
 from judging.reports.models import ReportLink
 from judging.reports.stored import OF_RUN as DERIVED_OF_RUN
 from judging.review.models import SavedView
+from judging.rubrics.models import RubricDraft
 from judging.teamwork.models import Comment, Mark, Notice, ReviewAction
 from judging.transfer.results_import.models import ResultsImport
 from judging.trust.models import (
@@ -133,6 +134,7 @@ OF_VERSION: tuple[tuple[type[Model], str], ...] = (
     (SearchIndex, "version"),
     (Attachment, "version"),
     (Attachment, "new_version"),
+    (RubricDraft, "version"),
     (RowEdit, "version"),
     (ResultsImport, "version"),
     (Candidate, "version"),

@@ -24,10 +24,12 @@ from judging.look import proposals
 from judging.look.access import get_group, get_look
 from judging.look.export import FORMS, as_csv, as_jsonl
 from judging.look.forms import GroupForm
-from judging.look.models import GroupProposal, Look, NoteGroup, ProposalState
+from judging.look.models import GroupProposal, Look, NoteGroup
 from judging.look.population import scored_metrics
-from judging.look.results import LookResult, progress, spent_on
+from judging.look.results import LookResult, progress
 from judging.messages import reason_sentence
+from judging.metrics.model_drafts import CannotDraft, spent_on
+from judging.metrics.models import DraftState
 
 
 @login_required
@@ -46,9 +48,10 @@ def _page(request: HttpRequest, look: Look, *, status: int = 200, **more: Any) -
         "result": result,
         "progress": progress(look, signed_in(request)),
         "scored": bool(look.run and not look.weighted and scored_metrics(look.run)),
-        "prices": proposals.prices(look, look.project) if May.METRICS in may and May.LOOK in may else [],
+        "prices": proposals.prices(result, look.project) if May.METRICS in may and May.LOOK in may else [],
+        "notes_sent": proposals.notes_sent(result),
         "proposals": tried,
-        "drafts": [_draft(proposal, result) for proposal in tried if proposal.state == ProposalState.DRAFT],
+        "drafts": [_draft(proposal, result) for proposal in tried if proposal.state == DraftState.DRAFT],
         "spent": spent_on(tried),
         "most_proposals": proposals.MOST_PROPOSALS,
         "changes": May.LOOK in may,
@@ -224,10 +227,10 @@ def propose(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     endpoint = get_object_or_404(endpoints_of(look.project), pk=whole(request.POST.get("endpoint", "")) or 0)
     try:
         proposal = proposals.propose(look=look, endpoint=endpoint, user=signed_in(request))
-    except proposals.CannotPropose as refusal:
+    except CannotDraft as refusal:
         messages.error(request, proposal_sentence(refusal.code, refusal.detail))
         return redirect("look:groups", slug, pk)
-    if proposal.state == ProposalState.FAILED:
+    if proposal.state == DraftState.FAILED:
         messages.error(request, proposal_sentence(proposal.problem, proposal.problem_detail))
         return redirect("look:groups", slug, pk)
     return redirect(reverse("look:groups", args=[slug, pk]) + "#proposal")
@@ -250,7 +253,7 @@ def proposal_sentence(code: str, detail: str) -> str:
 def take(request: HttpRequest, slug: str, pk: int, proposal: int) -> HttpResponse:
     """Take the selected groups of a draft (`take`: their places), or close it (`discard`)."""
     look = get_look(request, slug, pk, May.LOOK)
-    draft = GroupProposal.objects.filter(look=look, pk=proposal, state=ProposalState.DRAFT).first()
+    draft = GroupProposal.objects.filter(look=look, pk=proposal, state=DraftState.DRAFT).first()
     if draft is None:
         raise Http404
     if "discard" in request.POST:

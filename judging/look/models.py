@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project, User
-from judging.metrics.models import Metric
+from judging.metrics.models import Metric, ModelDraft
 from judging.records.models import Run, RunMetric
 
 
@@ -127,29 +126,11 @@ class GroupedNote(models.Model):
         constraints = [models.UniqueConstraint(fields=["group", "note"], name="grouped_note_once")]
 
 
-class ProposalState(models.TextChoices):
-    DRAFT = "draft", _("draft")
-    DONE = "done", _("done")
-    FAILED = "failed", _("failed")
-
-
-class GroupProposal(models.Model):
-    """Groups proposed by a model: a draft, of which people take what they like. All stay listed, with their calls."""
+class GroupProposal(ModelDraft):
+    """Groups proposed by a model, of which people take what they like."""
 
     look = models.ForeignKey(Look, on_delete=models.CASCADE, related_name="proposals")
-    state = models.CharField(max_length=6, choices=ProposalState.choices)
-    model = models.CharField(max_length=300, help_text="name of the endpoint that was called")
     groups = models.JSONField(default=list, help_text="[{name, definition, notes: [ids], taken: bool}]")
-    reply = models.TextField(blank=True, default="")
-    problem = models.CharField(max_length=40, blank=True, default="")
-    problem_detail = models.TextField(blank=True, default="")
-    calls = models.PositiveSmallIntegerField(default=0)
-    prompt_tokens = models.PositiveIntegerField(null=True)
-    completion_tokens = models.PositiveIntegerField(null=True)
-    cost = models.FloatField(null=True, help_text="in `currency`; null: the endpoint has no prices")
-    currency = models.CharField(max_length=8, blank=True, default="")
-    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
 
 
 class TrainLabel(models.Model):

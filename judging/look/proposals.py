@@ -15,21 +15,15 @@ from django.db import transaction
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from judging.core.judges.client import AskResult
-from judging.core.judges.errors import JudgeError
-from judging.core.judges.reply import Usage
-from judging.core.judges.settings import build_request
-from judging.core.metric_definition import JudgeModel
-from judging.core.prompts import estimated_tokens
 from judging.core.reading.thinking import without_thinking
-from judging.endpoints.manual_calls import ManualCall
 from judging.endpoints.models import Endpoint
-from judging.endpoints.selectors import endpoints_of
 from judging.look.groups import GroupRefused, group_create, notes_put
-from judging.look.models import GroupProposal, Look, NoteGroup, ProposalState
+from judging.look.models import GroupProposal, Look, NoteGroup
 from judging.look.results import LookResult
 from judging.look.services import all_set_aside
-from judging.metrics.editor import try_prompt
+from judging.metrics import model_drafts
+from judging.metrics.model_drafts import CannotDraft, Price, request_draft
+from judging.metrics.models import DraftState
 from judging.rule_messages import reader_language
 
 MOST_PROPOSALS = 20
@@ -37,7 +31,6 @@ MOST_PROPOSALS = 20
 MOST_GROUPS = 12
 LONGEST_NOTE_SENT = 600
 LONGEST_TEXT_SENT = 300
-REPLY_TOKENS = 1_000  # estimated
 _LINE = re.compile(r"^[\s>*#-]*(GROUP|DEFINITION|NOTES)[\s*]*[:：][\s*]*(.*?)[\s*]*$", re.IGNORECASE)
 
 _PROMPT = {
@@ -76,85 +69,32 @@ NOTES: 这一类的批注编号，用逗号分隔
 }
 
 
-class CannotPropose(Exception):
-    """The model is not asked. `code`: no_notes, too_many, or a code of try_prompt.CannotTry."""
-
-    def __init__(self, code: str, detail: str = "") -> None:
-        super().__init__(code)
-        self.code, self.detail = code, detail
+def notes_sent(result: LookResult) -> int:
+    """The number of notes that a request would send."""
+    return len(_sent(result))
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a proposal is about to cost: notes and tokens sent, and money if the endpoint has prices."""
-
-    endpoint: Endpoint
-    notes: int
-    tokens: int
-    cost: float | None
-    currency: str
-
-
-def prices(look: Look, project: Project) -> list[Price]:
+def prices(result: LookResult, project: Project) -> list[Price]:
     """The price of a proposal by each endpoint of the project."""
-    result = LookResult(look)
-    tokens, notes = estimated_tokens(_prompt(result)), len(_sent(result))
-    usage = Usage(tokens, REPLY_TOKENS)
-    return [
-        Price(endpoint, notes, tokens, *try_prompt.price_of(usage, endpoint))
-        for endpoint in endpoints_of(project)
-    ]
+    return model_drafts.prices(_prompt(result), project)
 
 
 def propose(*, look: Look, endpoint: Endpoint, user: User) -> GroupProposal:
-    """Ask a model for groups and store its reply as a draft; a failed call is stored, too. Raises CannotPropose."""
+    """Ask a model for groups and store its reply as a draft; a failed call is stored, too. Raises CannotDraft, also
+    with `no_notes` or `too_many`."""
     result = LookResult(look)
-    if not _sent(result):
-        raise CannotPropose("no_notes")
+    notes = {note.pk for note in _sent(result)}
+    if not notes:
+        raise CannotDraft("no_notes")
     if look.proposals.count() >= MOST_PROPOSALS:
-        raise CannotPropose("too_many")
-    judge = JudgeModel(name=endpoint.name, template="", endpoint=endpoint.pk)
-    try:
-        settings = try_prompt.settings_for(judge)
-    except try_prompt.CannotTry as refusal:
-        raise CannotPropose(refusal.result.code, refusal.result.detail) from None
-    request = build_request(settings, _prompt(result))
-    if not try_prompt.tries.acquire(timeout=5):
-        raise CannotPropose("busy_here")
-    try:
-        total = min(try_prompt.TOTAL_SECONDS, settings.timeouts.whole)
-        work = try_prompt.asking(settings, request)
-        with ManualCall(judge, work, max_wait=try_prompt.WAIT_SECONDS, total=total) as call:
-            for _event in call.events():
-                pass
-            outcome: AskResult | TimeoutError | JudgeError
-            try:
-                outcome = call.result()
-            except (JudgeError, TimeoutError) as error:
-                outcome = error
-            failed_calls = len(call.failed_tries)
-    finally:
-        try_prompt.tries.release()
-    return _stored(look, endpoint, user, outcome, failed_calls, {note.pk for note in _sent(result)})
-
-
-def _stored(
-    look: Look,
-    endpoint: Endpoint,
-    user: User,
-    outcome: AskResult | TimeoutError | JudgeError,
-    failed_calls: int,
-    notes: Collection[int],
-) -> GroupProposal:
-    proposal = GroupProposal(look=look, model=endpoint.name, created_by=user, state=ProposalState.FAILED)
-    proposal.calls = failed_calls
-    if isinstance(outcome, TimeoutError):
-        proposal.problem = "timeout_whole"
-    elif isinstance(outcome, JudgeError):
-        proposal.problem, proposal.problem_detail = outcome.code, outcome.message
-    else:
-        proposal.calls = len(outcome.calls)
-        _read(proposal, outcome, endpoint, notes)
+        raise CannotDraft("too_many")
+    proposal = GroupProposal(look=look)
+    if request_draft(proposal, endpoint=endpoint, prompt=_prompt(result), user=user):
+        proposal.groups = [
+            {"name": group.name, "definition": group.definition, "notes": list(group.notes), "taken": False}
+            for group in read_groups(proposal.reply, notes)
+        ]
+        proposal.conclude(bool(proposal.groups), "no_groups")
     with transaction.atomic():
         proposal.save()
         record(
@@ -167,28 +107,6 @@ def _stored(
             calls=proposal.calls,
         )
     return proposal
-
-
-def _read(proposal: GroupProposal, outcome: AskResult, endpoint: Endpoint, notes: Collection[int]) -> None:
-    reply = outcome.reply_to_read
-    if reply is None:
-        assert outcome.error is not None
-        proposal.problem, proposal.problem_detail = outcome.error.code, outcome.error.message
-        return
-    proposal.reply = reply.content
-    proposal.prompt_tokens, proposal.completion_tokens = (
-        reply.usage.prompt_tokens,
-        reply.usage.completion_tokens,
-    )
-    proposal.cost, proposal.currency = try_prompt.price_of(reply.usage, endpoint)
-    proposal.groups = [
-        {"name": group.name, "definition": group.definition, "notes": list(group.notes), "taken": False}
-        for group in read_groups(reply.content, notes)
-    ]
-    if proposal.groups:
-        proposal.state = ProposalState.DRAFT
-    else:
-        proposal.problem = "no_groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +156,7 @@ def proposal_take(*, proposal: GroupProposal, places: Sequence[int], user: User)
             stored.groups[place]["taken"] = True
             names.append(stored.groups[place]["name"])
         if all(group["taken"] for group in stored.groups):
-            stored.state = ProposalState.DONE
+            stored.state = DraftState.DONE
         stored.save(update_fields=["groups", "state"])
     if not names:
         raise GroupRefused("nothing_chosen")
@@ -257,7 +175,7 @@ def _take(look: Look, group: dict[str, Any], user: User) -> None:
 
 def proposal_discard(*, proposal: GroupProposal) -> None:
     """Close a draft; it stays listed with its calls."""
-    GroupProposal.objects.filter(pk=proposal.pk, state=ProposalState.DRAFT).update(state=ProposalState.DONE)
+    GroupProposal.objects.filter(pk=proposal.pk, state=DraftState.DRAFT).update(state=DraftState.DONE)
 
 
 def _sent(result: LookResult) -> list[Any]:

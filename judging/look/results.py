@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -17,7 +17,7 @@ from datasets.models import Response
 from evalsite.accounts.models import Project, User
 from judging.core.statistics.looking import group_share, quiet_failures
 from judging.core.statistics.means import Rate
-from judging.look.models import GroupedNote, GroupProposal, Look, LookAnswer, Note, NoteGroup
+from judging.look.models import GroupedNote, Look, LookAnswer, Note, NoteGroup
 from judging.look.services import FEWEST
 from judging.records.stored_judgement import data_of
 
@@ -274,24 +274,3 @@ def _fields(raw: str) -> dict[str, str]:
         for name, value in plain
         if isinstance(value, str | int | bool) and len(str(value)) <= 60
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """The calls and tokens of a look's proposals, and their cost by currency."""
-
-    calls: int
-    tokens: int
-    costs: dict[str, float]
-
-
-def spent_on(proposals: Iterable[GroupProposal]) -> Spent:
-    """What a look's proposals cost together."""
-    costs: dict[str, float] = defaultdict(float)
-    calls = tokens = 0
-    for proposal in proposals:
-        calls += proposal.calls
-        tokens += (proposal.prompt_tokens or 0) + (proposal.completion_tokens or 0)
-        if proposal.cost is not None:
-            costs[proposal.currency] += proposal.cost
-    return Spent(calls, tokens, dict(costs))

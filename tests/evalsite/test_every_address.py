@@ -21,13 +21,14 @@ from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
 from judging.endpoints.models import Endpoint
 from judging.look.groups import group_create
-from judging.look.models import GroupProposal, Look, LookAnswer
+from judging.look.models import GroupProposal, Look, LookAnswer, SetAside
 from judging.look.services import note_save
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
 from judging.people.models import RatingsImport
 from judging.reports.sharing import report_link_create
 from judging.review.models import SavedView
+from judging.rubrics.models import RubricDraft
 from judging.teamwork.comments import comment_add
 from judging.teamwork.marks import Change, change_one
 from judging.transfer.results_import.models import ResultsImport
@@ -187,6 +188,8 @@ table(
     "look:note look:create_group look:move look:change_group look:merge look:delete_group look:take",
 )
 table(POST, WORK, "look:propose")
+table(GET, WORK, "rubrics:row")
+table(POST, WORK, "rubrics:draft rubrics:decide")
 table(GET, READ, "runs:mine runs:actions runs:at runs:first_judgement")
 table(GET, REVIEW, "runs:act")
 table(
@@ -216,6 +219,7 @@ def places(
         **rating_places(project, cast),
         **run_places(project, cast, version),
         **look_places(project, version, cast["bob"]),
+        **rubric_places(project, version),
     }
 
 
@@ -330,6 +334,22 @@ def look_places(project: Project, version: Version, bob: User) -> Places:
             "proposal": draft.pk,
             "form": "csv",
         },
+    }
+
+
+def rubric_places(project: Project, version: Version) -> Places:
+    """URL parameters of a row with a draft of its rubric."""
+    lines = [{"criterion": "Is short.", "points": 1, "decision": ""}]
+    draft = RubricDraft.objects.create(version=version, line=1, state="draft", model="m", lines=lines)
+    row = {"dataset": version.dataset_id, "number": version.number, "line": 1, "pk": draft.pk}
+    SetAside.objects.create(version=version, seed=1, rows=[version.data_rows.get(line=1).pk])
+    endpoint = Endpoint.objects.get(project=project)
+    return {
+        "rubrics:draft": {
+            **row,
+            "fields": {"endpoint": endpoint.pk},
+        },  # the row is set aside: nothing is sent
+        "rubrics": {**row, "fields": {"line-0": "discarded"}},
     }
 
 

@@ -10,15 +10,16 @@ from judging.endpoints.models import Endpoint
 from judging.look.groups import GroupRefused
 from judging.look.models import Look, NoteGroup, SetAside
 from judging.look.proposals import (
-    CannotPropose,
     ProposedGroup,
+    notes_sent,
     prices,
     proposal_discard,
     proposal_take,
     propose,
     read_groups,
 )
-from judging.look.results import spent_on
+from judging.look.results import LookResult
+from judging.metrics.model_drafts import CannotDraft, spent_on
 from tests.judging.look.make import a_look, noted
 from tests.judging.working import an_endpoint
 
@@ -79,7 +80,7 @@ def test_only_notes_on_failing_answers_are_sent(look: Look, project: Project, al
 
 def test_rows_set_aside_later_are_not_sent(look: Look, project: Project, alice: User) -> None:
     SetAside.objects.update(rows=[look.answers.get(place=1).row_id])
-    with ScriptedJudge(with_groups) as judge, pytest.raises(CannotPropose, match="no_notes"):
+    with ScriptedJudge(with_groups) as judge, pytest.raises(CannotDraft, match="no_notes"):
         propose(look=look, endpoint=an_endpoint(project, judge.url), user=alice)
     assert judge.requests == []
 
@@ -111,9 +112,9 @@ def test_a_failed_call_is_listed_with_its_reason(look: Look, project: Project, a
 
 
 def test_the_price_is_known_before(look: Look, project: Project) -> None:
-    assert prices(look, project) == []
+    assert prices(LookResult(look), project) == []
     an_endpoint(project, "http://127.0.0.1:9/v1", input_price=2, output_price=4, currency="USD")
-    (price,) = prices(look, project)
-    assert price.notes == 1
+    (price,) = prices(LookResult(look), project)
+    assert notes_sent(LookResult(look)) == 1
     assert price.cost
     assert Endpoint.objects.count() == 1
