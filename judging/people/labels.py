@@ -132,6 +132,7 @@ _BAD_LINES: dict[str, str | Promise] = {
     "no_rater": gettext_lazy("There is no rater called “%(name)s”. Add the person as a rater first."),
     "no_item": gettext_lazy("The rated item is missing: add item, or row and candidate."),
     "no_such_item": gettext_lazy("The evaluation has no such item."),
+    "no_line": gettext_lazy("The row's rubric has no criterion with the id “%(name)s”."),
     "no_criterion": gettext_lazy("There is no criterion called “%(name)s”."),
     "value_missing": gettext_lazy("The criterion “%(name)s” is required."),
     "value_not_on_scale": gettext_lazy("The value of “%(name)s” is not on its scale."),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
@@ -15,13 +15,15 @@ from uuid import UUID, uuid4, uuid5
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
 
+from datasets.core.kinds import CHECKLIST
 from datasets.models import Response, Row
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
+from judging.core.people.parts import UnknownLine, value_by_id
 from judging.core.results_file.fields import Refusal
 from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
-from judging.people.item_criteria import criteria_for, has_checklist
+from judging.people.item_criteria import criteria_for, has_checklist, rubric_in
 from judging.people.judgements import count, unsaved_judgements
 from judging.people.models import (
     Assignment,
@@ -217,7 +219,16 @@ class RatingBatch:
         unknown = [name for name in line.values if name not in self.numbers]
         if unknown:
             raise Refusal("no_criterion", name=unknown[0])
-        by_number = {self.numbers[name]: value for name, value in line.values.items()}
+        try:
+            by_number = {
+                self.numbers[name]: value_by_id(value, rubric_in(match.item.row))
+                if isinstance(value, Mapping)
+                and self.evaluation.criteria[self.numbers[name]].gives == CHECKLIST
+                else value
+                for name, value in line.values.items()
+            }
+        except UnknownLine as unknown_line:
+            raise Refusal("no_line", name=unknown_line.id) from None
         try:
             values = accepted(criteria_for(self.evaluation, match.item.row), by_number)
         except ValuesRefused as refused:

@@ -7,10 +7,13 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from datasets.core.kinds import CHECKLIST
 from datasets.core.own_exports import RATING_COLUMNS
-from datasets.models import Candidate, Response
+from datasets.models import Candidate, Response, Row
 from evalsite.table_files import csv_of
 from judging.core.people.criteria import Criterion
+from judging.core.people.parts import marks_by_id
+from judging.people.item_criteria import rubric_in
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
 from judging.records.models import Judgement
@@ -47,7 +50,11 @@ def records(
         if current or history:
             record = _record(rating, criteria, candidates, names=names, current=current)
             decision = decided.get(rating.assignment.item_id)
-            yield record | {"adjudicated": None if decision is None else _by_name(criteria, decision)}
+            yield record | {
+                "adjudicated": None
+                if decision is None
+                else _by_name(criteria, decision, rating.assignment.item.row)
+            }
 
 
 def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
@@ -56,8 +63,18 @@ def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
     return {item: values_of(values) for item, values in adjudications.values_list("item", "values")}
 
 
-def _by_name(criteria: dict[int, Criterion], values: dict[int, Any]) -> dict[str, Any]:
-    return {criterion.name: values[number] for number, criterion in criteria.items() if number in values}
+def _by_name(criteria: dict[int, Criterion], values: dict[int, Any], row: Row) -> dict[str, Any]:
+    """Values by name of the criterion; of a checklist the marks by id of its row's criteria."""
+    return {
+        criterion.name: _of_row(criterion, values[number], row)
+        for number, criterion in criteria.items()
+        if number in values
+    }
+
+
+def _of_row(criterion: Criterion, value: Any, row: Row) -> Any:
+    rubric = rubric_in(row) if criterion.gives == CHECKLIST else None
+    return marks_by_id(value, rubric) if rubric else value
 
 
 def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
@@ -120,7 +137,7 @@ def _record(
         "gold": bool(item.gold),
         "repeat_of": item.repeat_of.number if item.repeat_of else None,
         "drawn_with": item.drawn_with,
-        "values": _by_name(criteria, values),
+        "values": _by_name(criteria, values, item.row),
         "comment": rating.comment,
     }
 
@@ -131,6 +148,11 @@ def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = 
         yield json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
+def _cell(value: Any) -> Any:
+    """A value in a table: marks as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+
+
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
@@ -138,8 +160,8 @@ def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = Fa
     rows = (
         [
             *(record[column] for column in RATING_COLUMNS),
-            *(record["values"].get(name) for name in criteria),
-            *((record["adjudicated"] or {}).get(name) for name in criteria),
+            *(_cell(record["values"].get(name)) for name in criteria),
+            *(_cell((record["adjudicated"] or {}).get(name)) for name in criteria),
         ]
         for record in records(evaluation, names=names, history=history)
     )

@@ -14,7 +14,9 @@ from judging.core.checklists import Checklist, judged
 from judging.core.checklists import outcome_of as outcome_of_checklist
 from judging.core.people.criteria import (
     CANNOT_TELL,
+    MARKS,
     MET,
+    NOT_MET,
     Criterion,
     is_empty,
     marks_of,
@@ -79,6 +81,32 @@ def joined(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
         if not is_empty(value):
             by_number[number] = value
     return by_number
+
+
+_MARK_OF: dict[Any, str] = {True: MET, False: NOT_MET, None: CANNOT_TELL} | {mark: mark for mark in MARKS}
+
+
+class UnknownLine(Exception):
+    """A mark names a line that the rubric lacks: `id`."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        self.id = id
+
+
+def marks_by_id(value: Value, rubric: Rubric) -> dict[str, str]:
+    """A checklist's value for files: {id of the criterion: met, not_met or open}."""
+    return {line.id: mark for line, mark in zip(rubric.criteria, marks_of(value), strict=False)}
+
+
+def value_by_id(marks: Mapping[str, Any], rubric: Rubric | None) -> str:
+    """The inverse; true, false and null are read too. Lines without a mark have an empty one, and marks that are none
+    stay as they are, for `accepted` to refuse. Raises UnknownLine."""
+    ids = [line.id for line in rubric.criteria] if rubric else []
+    for id in marks:
+        if id not in ids:
+            raise UnknownLine(id)
+    return ",".join(_MARK_OF.get(marks[id], str(marks[id])) if id in marks else "" for id in ids)
 
 
 def outcome_of_rating(

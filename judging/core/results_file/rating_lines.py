@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
-from datasets.core.kinds import PASS_FAIL
+from datasets.core.kinds import CHECKLIST, PASS_FAIL
 from datasets.core.own_exports import is_own_table, text_of_cell
 from judging.core.people.criteria import Criterion, active_seconds
 from judging.core.results_file.fields import Refusal
@@ -26,14 +26,14 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class RatingLine:
-    """A verdict from a file, with values by criterion name.
+    """A verdict from a file, with values by criterion name; of a checklist the marks by criterion id, or one text.
 
     What it is about is given by `item`, or by `row`, `candidate` and, for two answers, `other`.
     """
 
     line: int
     rater: str
-    values: Mapping[str, Value]
+    values: Mapping[str, Value | Mapping[str, Any]]
     key: UUID | None = None
     item: int | None = None
     row: int | None = None
@@ -126,14 +126,17 @@ def _value(criterion: Criterion | None, cell: str) -> Any:
     if criterion is not None and criterion.gives == PASS_FAIL:
         low = cell.lower()
         return True if low in _TRUE else False if low in _FALSE else cell
+    if criterion is not None and criterion.gives == CHECKLIST and cell.lstrip().startswith("{"):
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
     return cell
 
 
 def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     values = record.get("values")
-    if not isinstance(values, dict) or not all(
-        isinstance(value, bool | int | float | str) for value in values.values()
-    ):
+    if not isinstance(values, dict) or not all(map(_can_be_value, values.values())):
         raise Refusal("values")
     rater = record.get("rater")
     if not isinstance(rater, str) or not rater.strip():
@@ -155,6 +158,13 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
         at=_moment(record.get("at")),
         current=record.get("current") is not False,
     )
+
+
+def _can_be_value(value: Any) -> bool:
+    """Whether it is a plain value, or marks of a checklist's criteria by id."""
+    if isinstance(value, dict):
+        return all(mark is None or isinstance(mark, bool | str) for mark in value.values())
+    return isinstance(value, bool | int | float | str)
 
 
 def _key(key: Any) -> UUID | None:

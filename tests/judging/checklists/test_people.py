@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
@@ -11,10 +13,13 @@ from django.core.exceptions import ValidationError
 from evalsite.accounts.models import Project, User
 from judging.core.checklists import checklist_from
 from judging.core.people.criteria import Criterion, ValuesRefused
+from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments
 from judging.people.adjudication import differing
+from judging.people.judgements import rating_forget
 from judging.people.models import Assignment, Evaluation, Rating
-from judging.people.rating_export import jsonl_lines
+from judging.people.rating_batch import RatingBatch
+from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.records.models import Judgement
 from judging.reports.figures import current_figures
 from judging.transfer.export.results import results_lines
@@ -24,6 +29,8 @@ from tests.judging.people.make import give, make_evaluation, rate_all
 
 pytestmark = pytest.mark.django_db
 CHECKLIST = Criterion(name="checklist", scale="checklist")
+_MARKS = re.compile(r'"?\{"+1"+[^}]*\}"?')
+"""The marks of a checklist in a file of ratings."""
 
 
 def an_evaluation(project: Project, *raters: User, rubrics: int = 1, **more: object) -> Evaluation:
@@ -140,7 +147,42 @@ def test_ratings_leave_as_a_line_for_each_criterion(held: Assignment) -> None:
     lines = [json.loads(line) for line in results_lines(held.evaluation.run)]
     assert [(line["criterion"], line["value"]) for line in lines] == [("1", True), ("2", None), ("3", False)]
     (record,) = [json.loads(line) for line in jsonl_lines(held.evaluation)]
-    assert record["values"] == {"checklist": "met,open,not_met"}
+    assert record["values"] == {"checklist": {"1": "met", "2": "open", "3": "not_met"}}
+
+
+@pytest.mark.parametrize("lines_of", [jsonl_lines, csv_lines])
+@pytest.mark.parametrize("old", [False, True])
+def test_ratings_of_a_checklist_can_be_imported_again(
+    held: Assignment, lines_of: Callable[..., Iterator[bytes]], old: bool
+) -> None:
+    give(held, "met,open,not_met")
+    text = b"".join(lines_of(held.evaluation)).decode("utf-8-sig")
+    if old:
+        text = _MARKS.sub('"met,open,not_met"', text)
+        assert "met,open,not_met" in text
+    batch = list(read_lines(text, [CHECKLIST]))
+    rating_forget(held.evaluation, Rating.objects.get())
+    imported = RatingBatch(Evaluation.objects.get(), batch).import_lines()
+    assert (imported.new, imported.wrong) == (1, [])
+    assert json.loads(Rating.objects.get().values) == {"0": "met,open,not_met"}
+
+
+@pytest.mark.parametrize(
+    ("marks", "code"),
+    [
+        ({"1": True, "2": None, "3": False}, ""),
+        ({"1": True, "9": False}, "no_line"),
+        ({"1": True}, "value_missing"),
+        ({"1": "maybe", "2": True, "3": True}, "value_not_on_scale"),
+    ],
+)
+def test_marks_in_a_file_are_those_of_the_rubric(
+    held: Assignment, marks: dict[str, object], code: str
+) -> None:
+    line = {"item": held.item.number, "rater": "rita", "values": {"checklist": marks}}
+    batch = list(read_lines(json.dumps(line), [CHECKLIST]))
+    imported = RatingBatch(held.evaluation, batch).import_lines()
+    assert [refused.code for refused in imported.wrong] == [code] * bool(code)
 
 
 def test_rows_without_a_rubric_are_left_out(project: Project, rita: User) -> None:
