@@ -135,17 +135,35 @@ def names_of(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     return _("%(names)s and %(last)s") % {"names": comma.join(names[:-1]), "last": names[-1]}
 
 
-def note_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Warnings about a metric's figures, with the candidates concerned."""
+def note_sentences(
+    cells: Mapping[str, Mapping[str, Any]], sides: Sequence[Mapping[str, Any]] = ()
+) -> list[str]:
+    """Warnings about a metric's figures, with the candidates concerned. `sides`: its entries in `side_by_side`."""
     concerned: dict[str, list[str]] = {}
+    only_b: dict[str, Mapping[str, Any]] = {}
     for candidate, cell in cells.items():
         for code in cell["notes"]:
-            concerned.setdefault(code, []).append(candidate)
-    return [
+            compared = next((side for side in sides if candidate in side["candidates"]), None)
+            if code == "nothing_scored" and compared:
+                only_b[candidate] = compared["candidates"][candidate]
+            else:
+                concerned.setdefault(code, []).append(candidate)
+    notes = [
         _("%(names)s: %(sentence)s")
         % {"names": _concerned(names, cells), "sentence": _note(code, names, cells)}
         for code, names in concerned.items()
     ]
+    return [*notes, *(_second_only(name, outcomes) for name, outcomes in only_b.items())]
+
+
+def _second_only(name: str, outcomes: Mapping[str, Any]) -> str:
+    """What a candidate has that is the second answer of all its pairs."""
+    sentence = _(
+        "%(name)s is the second answer in all its pairs: %(wins)s won, %(ties)s tied, %(losses)s lost, %(unsettled)s "
+        "unsettled."
+    )
+    counts = {key: number(outcomes[key]) for key in ("wins", "ties", "losses", "unsettled")}
+    return sentence % {"name": name, **counts}
 
 
 def cluster_sentences(cells: Mapping[str, Mapping[str, Any]]) -> list[str]:

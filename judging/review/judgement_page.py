@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets.core.kinds import PASS_FAIL
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, PASS_FAIL
 from evalsite.access import May, signed_in
 from evalsite.text_diff import sides
 from evalsite.web.headers import part_wanted
@@ -281,13 +281,18 @@ def _judgement_context(
         ],
         "excerpt": EXCERPT,
         "value": _shown(judgement.value, metric),
+        "order_verdict": order_verdict(judgement),
         "override": in_force,
         "overrides": len(overrides),
         "in_force": _shown(in_force.value, metric) if in_force else "",
         **_attempts(judgement, metric),
         "level": _level(judgement, metric, in_force),
         "others": [
-            (other, _shown(other.value_in_force, MetricDefinition.from_json(other.definition)))
+            (
+                other,
+                _shown(other.value_in_force, MetricDefinition.from_json(other.definition))
+                or order_verdict(other),
+            )
             for other in selectors.other_runs(judgement)
         ],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag],
@@ -302,6 +307,13 @@ def _judgement_context(
 def _shown(stored: str | None, metric: MetricDefinition) -> str:
     """A stored value as the verdict that it stands for, or else as it is."""
     return metric.verdict_of(value_of(stored)) or stored_verdict_text(stored)
+
+
+def order_verdict(judgement: Judgement) -> str:
+    """What an imported judgement of one order of an unsettled pair says; '' for any other."""
+    if judgement.state != JudgementState.UNSETTLED or judgement.shown_first is None:
+        return ""
+    return judgement.detail if judgement.detail in (*COMPARISON_CODES, BOTH_BAD) else ""
 
 
 def _attempts(judgement: Judgement, metric: MetricDefinition) -> dict[str, Any]:

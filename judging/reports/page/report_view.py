@@ -133,6 +133,11 @@ class ReportView:
     truncated: int
     made_at: datetime | None
 
+    @property
+    def has_criteria(self) -> bool:
+        """Whether raters can be compared on criteria of a checklist."""
+        return any(checklist["agreement"] for checklist in self.document.get("checklists", ()))
+
 
 def report_view(run: Run, options: PageOptions | None = None) -> ReportView | None:
     """The report page of a run; None until a worker has computed its figures."""

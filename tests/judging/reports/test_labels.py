@@ -51,6 +51,13 @@ def test_every_note_has_a_sentence(code: str) -> None:
     assert sentence.startswith("alpha: ")
 
 
+def test_a_candidate_that_is_always_the_second_answer_says_what_it_has() -> None:
+    cells = {"beta": {"notes": ["nothing_scored"]}}
+    side = {"candidates": {"beta": {"wins": 3, "ties": 1, "losses": 2, "unsettled": 0}}}
+    (sentence,) = note_sentences(cells, [side])
+    assert sentence == "beta is the second answer in all its pairs: 3 won, 1 tied, 2 lost, 0 unsettled."
+
+
 @pytest.mark.parametrize(
     ("distinguishable", "difference", "text"),
     [
