@@ -15,6 +15,7 @@ from judging.core.statistics.checklists import (
     CriterionVerdict,
     add_checklist_figures,
     bounds_of_mean,
+    criterion_agreement,
     criterion_health,
     least_value,
 )
@@ -60,7 +61,8 @@ def checklists_of(run: Run, definitions: Mapping[int, MetricDefinition]) -> Chec
             is_single = source != COMBINED and not by_people and (metric, pk) in combined
             if checklist is not None and not is_single:
                 shown = selectors.shown_name(name, version)
-                checklists[metric].append(_of_answer(checklist, shown, line, number, pk, by_people=by_people))
+                answer = _of_answer(checklist, shown, line, number, pk, by_people=by_people)
+                checklists[metric].append(replace(answer, adjudicated=kind == "adjudicator"))
     return checklists
 
 
@@ -112,7 +114,13 @@ def add_checklists(
                 mine = [checklist for checklist in judged if checklist.candidate == candidate]
                 bounds = bounds_of_mean(_values(scored, candidate), mine, cell["asked"], metric.least or 0.0)
                 cell["low_bound"], cell["high_bound"] = bounds
-        document["checklists"].append({"metric": metric.name, "health": criterion_health(every)})
+        document["checklists"].append(
+            {
+                "metric": metric.name,
+                "health": criterion_health(every),
+                "agreement": criterion_agreement(every),
+            }
+        )
 
 
 def _values(scored: DataFrame, candidate: str) -> dict[tuple[int, int], float]:

@@ -151,6 +151,17 @@ def agreement_csv(document: Document) -> bytes:
     return _csv([*columns, *(f"human_{name}" for name in human)], rows)
 
 
+def criteria_csv(document: Document) -> bytes:
+    """A line per criterion of a checklist on which raters can be compared."""
+    columns = ["metric", "id", "criterion", "answers", "percent", "alpha", "ac1"]
+    rows = [
+        [checklist["metric"], *(entry[name] for name in columns[1:])]
+        for checklist in document.get("checklists", ())
+        for entry in checklist["agreement"]
+    ]
+    return _csv(columns, rows)
+
+
 def radar_svg(document: Document, metrics: Sequence[ScaledMetric], series: Mapping[str, int]) -> bytes:
     """All candidates over the metrics; empty with fewer than three metrics that have a scale."""
     return as_file(metrics_radar(document, metrics, series))

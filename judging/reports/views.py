@@ -42,6 +42,7 @@ TABLES: dict[str, Callable[[files.Document], bytes]] = {
     "repeats.csv": files.repeats_csv,
     "comparisons.csv": files.comparisons_csv,
     "agreement.csv": files.agreement_csv,
+    "criteria.csv": files.criteria_csv,
     "report.json": files.document_json,
 }
 _TYPES = {

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .document import Cell, CriterionCell, CriterionHealth, TagCell
+from .agreement import gwet_ac1, krippendorff_alpha, percent_agreement
+from .document import Cell, CriterionAgreement, CriterionCell, CriterionHealth, TagCell
 from .means import estimate_mean, rate_of
 
 FEW = 2  # answers from which on a criterion can be said to be always or never met
@@ -44,6 +45,7 @@ class AnswerChecklist:
     least: float
     criteria: tuple[CriterionVerdict, ...]
     answer: int = 0
+    adjudicated: bool = False
 
 
 def cut(value: float | None) -> float | None:
@@ -133,6 +135,37 @@ def criterion_health(checklists: Sequence[AnswerChecklist]) -> list[CriterionHea
                 by_key[verdict.key].append((checklist, verdict))
     health = [_health(verdicts) for verdicts in by_key.values()]
     return [entry for entry in health if entry["always_met"] or entry["never_met"] or _is_disputed(entry)]
+
+
+def criterion_agreement(checklists: Iterable[AnswerChecklist]) -> list[CriterionAgreement]:
+    """The agreement of raters on each criterion on which two of them decided for the same answer."""
+    first: dict[str, CriterionVerdict] = {}
+    ratings: dict[str, dict[tuple[Any, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for checklist in checklists:
+        if not checklist.by_people or checklist.adjudicated:
+            continue
+        for verdict in checklist.criteria:
+            if verdict.met is not None:
+                first.setdefault(verdict.key, verdict)
+                ratings[verdict.key][_place(checklist)].append(float(verdict.met))
+    entries = [_agreement(first[key], list(by_answer.values())) for key, by_answer in ratings.items()]
+    return [entry for entry in entries if entry["answers"]]
+
+
+def _agreement(first: CriterionVerdict, ratings: Sequence[Sequence[float]]) -> CriterionAgreement:
+    several = [each for each in ratings if len(each) > 1]
+    matrix = np.full((len(several), max(map(len, several), default=0)), np.nan)
+    for row, each in enumerate(several):
+        matrix[row, : len(each)] = each
+    return CriterionAgreement(
+        key=first.key,
+        id=first.id,
+        criterion=first.text,
+        answers=len(several),
+        percent=percent_agreement(matrix) if several else None,
+        alpha=krippendorff_alpha(matrix, "nominal") if several else None,
+        ac1=gwet_ac1(matrix, labels=2) if several else None,
+    )
 
 
 def disputed_answers(checklists: Iterable[AnswerChecklist], key: str) -> tuple[set[int], set[int]]:

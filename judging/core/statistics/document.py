@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 from .numeric import BinCount
 
-LAYOUT = 13
+LAYOUT = 14
 """Of stored documents. Increase it for a new figure or another formula, so that they are computed again."""
 
 
@@ -85,6 +85,20 @@ class CriterionHealth(TypedDict):
     never_met: bool
     people_disagree: int
     judge_disagrees: int
+
+
+class CriterionAgreement(TypedDict):
+    """How well raters agree on a criterion, over the `answers` on which at least two of them decided; "can't tell" and
+    adjudications count as no rating. `percent`: share of pairs of raters; `alpha`: Krippendorff's, nominal; `ac1`:
+    Gwet's, which stays stable where nearly all say the same."""
+
+    key: str
+    id: str
+    criterion: str
+    answers: int
+    percent: float | None
+    alpha: float | None
+    ac1: float | None
 
 
 class VarianceShares(TypedDict):
@@ -539,10 +553,11 @@ class Breakdown(TypedDict):
 
 
 class ChecklistHealth(TypedDict):
-    """The criteria of one metric that say little or are disputed."""
+    """The criteria of one metric that say little or are disputed, and how well raters agree on each."""
 
     metric: str
     health: list[CriterionHealth]
+    agreement: list[CriterionAgreement]
 
 
 class Report(TypedDict):

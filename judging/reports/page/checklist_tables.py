@@ -13,7 +13,7 @@ from evalsite.templatetags.show import NONE, number
 from judging.core.statistics.ranking import Cells
 from judging.filters.criteria import MET, NOT_MET, OPEN, criterion_filter
 from judging.reports.disputed_criteria import JUDGE, PEOPLE
-from judging.reports.labels import ValueFormat
+from judging.reports.labels import ValueFormat, kappa
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Table, columns_of
 
@@ -28,6 +28,7 @@ class ChecklistTables:
     criteria: Table | None
     tags: Table | None
     health: Table | None
+    agreement: Table | None
     left_out: int = 0
 
 
@@ -39,6 +40,7 @@ def checklist_tables(document: Mapping[str, Any], metric: str, cells: Cells, lin
         _criteria_table(keys[:MOST], metric, cells, links),
         _tags_table(cells),
         _health_table(health["health"][:MOST], metric, links) if health else None,
+        _agreement_table(health["agreement"][:MOST]) if health else None,
         max(0, len(keys) - MOST),
     )
 
@@ -87,6 +89,24 @@ def _tags_table(cells: Cells) -> Table | None:
 
 def _tag_figure(cell: Mapping[str, Any] | None) -> str:
     return _figure(cell["mean"], cell) if cell else NONE
+
+
+def _agreement_table(agreement: Sequence[Mapping[str, Any]]) -> Table | None:
+    """How well raters agree on each criterion."""
+    if not agreement:
+        return None
+    rows = [
+        [
+            entry["criterion"],
+            number(entry["answers"]),
+            _RATE.text(entry["percent"]),
+            kappa(entry["alpha"]),
+            kappa(entry["ac1"]),
+        ]
+        for entry in agreement
+    ]
+    heads = (_("Answers"), _("Same verdict"), _("Krippendorff's α"), "AC1")
+    return Table(_("Agreement by criterion"), columns_of([_("Criterion")], heads), rows)
 
 
 def _health_table(health: Sequence[Mapping[str, Any]], metric: str, links: Links) -> Table | None:

@@ -225,7 +225,10 @@ class _Maker:
             kind=kind or "",
             card=result_card(self.document, metric.name, cells, values, self.series),
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
-            notes=[*labels.note_sentences(cells), *labels.cluster_sentences(cells)],
+            notes=[
+                *labels.note_sentences(cells, under(self.document, "side_by_side", metric.name)),
+                *labels.cluster_sentences(cells),
+            ],
             forms=[
                 (translated(FORMS[form].name), count, links.to_form(metric.name, form))
                 for form, count in self.figures.forms.get(metric.name, {}).items()

@@ -134,6 +134,11 @@ def test_the_report_tells_criteria_and_where_people_disagree(
     assert cell["mean"] == pytest.approx((1 + 7 / 11) / 2)
     assert [criterion["met"] for criterion in cell["criteria"]] == [4, 2, 0]
     (checklists,) = report["checklists"]
+    assert [(entry["answers"], entry["percent"], entry["ac1"]) for entry in checklists["agreement"]] == [
+        (2, 1.0, 1.0),
+        (2, 0.0, -1.0),
+        (2, 1.0, 1.0),
+    ]
     assert {entry["criterion"]: entry["people_disagree"] for entry in checklists["health"]} == {
         "names a dose": 0,
         "is kind": 2,
