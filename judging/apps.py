@@ -77,6 +77,7 @@ class JudgingConfig(AppConfig):
         from judging.metrics.selectors import metrics_that_use
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
+        from judging.records.seal import closed_rows, sealed_rows, split_rows
         from judging.reports.disputed_criteria import DISPUTED
         from judging.reports.figures import licences_added
         from judging.runs.rerun.parser_trial import RunReplies
@@ -85,6 +86,7 @@ class JudgingConfig(AppConfig):
         from judging.transfer.export.files import first_sheets
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
+        from judging.trust import seal
         from judging.trust.report_figures import add_licences
 
         api.modules += [
@@ -102,6 +104,9 @@ class JudgingConfig(AppConfig):
         first_sheets.append(report_sheet)
         metrics_using.append(metrics_that_use)
         licences_added.append(add_licences)
+        sealed_rows.append(seal.sealed_rows)
+        split_rows.append(seal.rows_in_splits)
+        closed_rows.append(seal.rows_closed)
         reply_history.append(RunReplies())
         starting_points[KIND] = GroupStart()
         demo.preparations.append(prepare_sample)

@@ -41,6 +41,7 @@ from judging.records.models import (
     Run,
     RunCandidate,
 )
+from judging.records.seal import sealed_labels
 
 # Conditions of the indexes on judgements' responses: for imported runs and for runs of workers.
 BY_SOURCES = Q(source__isnull=False)
@@ -65,6 +66,9 @@ class Condition:
 
 def _conditions(run: Run, filters: Filters, limits: Limits) -> Iterator[Condition]:
     current = Q(current=True) if filters.attempts == CURRENT else None
+    sealed = sealed_labels(run)
+    if sealed is not None:
+        yield Condition(~sealed)
     cells = _cells(run, filters)
     if cells is not None:
         yield Condition(cells, current and current & cells, covered=True)

@@ -13,6 +13,7 @@ from judging.filters.conditions import ENDED_WITHOUT, Conditions, matching, stat
 from judging.filters.judgement_filter import ALL, ANYTHING, CURRENT, OLDER, Filters
 from judging.filters.page_limits import LIMITS, Limits
 from judging.records.models import COUNTERS, Judgement, JudgementQuerySet, JudgementState, Run
+from judging.records.seal import sealed_labels
 
 _DETAILS_LOOKED_AT = 1_000
 
@@ -21,7 +22,7 @@ def counts_by_state(run: Run, filters: Filters, limits: Limits = LIMITS) -> dict
     """{state: count} by the filter without its state. Counts above the limit are returned as the limit + 1, unless the
     exact number is already stored. None if too many judgements would have to be read."""
     anyhow = replace(filters, state="", sort=ANYTHING.sort)
-    if anyhow == ANYTHING:
+    if anyhow == ANYTHING and sealed_labels(run) is None:
         return {state: count for state, count in counts_in_force(run).items() if count}
     if anyhow.attempts == ALL:
         current, older = (

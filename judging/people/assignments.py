@@ -22,6 +22,7 @@ from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most
 from judging.core.people.sampling import side_for
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
 from judging.people.selectors import pace
+from judging.records.seal import closed_for_rating
 
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
@@ -197,6 +198,7 @@ def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) 
     """Items with a free seat that this rater has not had, from the rater's starting rank on, wrapping around; by need
     only those with the most free seats."""
     unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
+    unseen = unseen.exclude(row__in=closed_for_rating(evaluation.run))
     if evaluation.order == Order.NEED:
         most = unseen.order_by("-free").values_list("free", flat=True).first()
         unseen = unseen.filter(free=most) if most else unseen

@@ -18,6 +18,7 @@ from judging.filters.row_filters import id_subquery
 from judging.people.access import rates_here
 from judging.people.models import Evaluation
 from judging.records.models import Judgement, JudgementQuerySet, Run, SourceKind
+from judging.records.seal import unsealed
 from judging.teamwork.marks import without_excluded
 
 _CACHE_SECONDS = 600
@@ -66,7 +67,7 @@ def _scored(run: Run) -> JudgementQuerySet:
     scored = Judgement.objects.filter(
         run=run, current=True, score_in_force__isnull=False, other_response=None
     )
-    return without_excluded(run, scored)
+    return unsealed(run, without_excluded(run, scored))
 
 
 def _means_of_people(run: Run, among: Collection[int] | None) -> dict[tuple[str, int], float]:

@@ -20,6 +20,7 @@ from judging.people.item_criteria import criteria_for
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
 from judging.records.models import Run, RunCandidate
+from judging.records.seal import in_split
 
 LONGEST_FILE = 20_000_000
 
@@ -36,8 +37,12 @@ class WrongLine:
 def gold_add(*, evaluation: Evaluation, gold: Sequence[Item]) -> int:
     """Add gold items (as `gold_of_item` returns them); an ordinary item becomes gold if no rater has had it yet.
 
-    Returns how many. Raises ValidationError for an item that a rater has had.
+    Returns how many. Raises ValidationError for an item that a rater has had, or of a judge's train, dev or test rows.
     """
+    if in_split(evaluation.run.version).intersection(item.row_id for item in gold):
+        raise ValidationError(
+            _("This row is a judge's train, dev or test row, and its answers cannot be gold.")
+        )
     evaluation = locked(evaluation)
     last = Item.objects.filter(evaluation=evaluation).aggregate(last=Max("number"))["last"] or 0
     for number, item in enumerate(gold, last + 1):

@@ -138,6 +138,7 @@ _BAD_LINES: dict[str, str | Promise] = {
     "value_not_on_scale": gettext_lazy("The value of “%(name)s” is not on its scale."),
     "value_too_long": gettext_lazy("The text of “%(name)s” is too long."),
     "side": gettext_lazy("“shown_first” must be 1 (candidate on the left), 2 (other on the left), or empty."),
+    "test_closed": gettext_lazy("The item belongs to a test that was closed: no rating of it can be added."),
     "rated_already": gettext_lazy("This rater has rated this item already; the earlier verdict stays."),
 }
 
@@ -194,6 +195,9 @@ def refusal_sentence(code: str) -> str:
     sentences = {
         "closed": _("This evaluation was closed. Anything not submitted is kept as a draft."),
         "left": _("You are no longer a rater here. Your input is kept as a draft; contact the organiser."),
+        "test_closed": _(
+            "The test that this item belongs to was closed: its ratings can't be changed or added."
+        ),
         "nothing_to_undo": _("Nothing to undo."),
         "key_used": _("This submission ID was already used. Reload the page and rate again."),
         "sides_differ": _("The answers were shown on different sides. Reload the page and rate again."),

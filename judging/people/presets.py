@@ -28,6 +28,7 @@ from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
 from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, Run, RunMetric
+from judging.records.seal import unsealed
 
 SINGLE, AS_IT_STANDS = "single", "as_it_stands"
 _LOOKED_AT = 200
@@ -158,7 +159,7 @@ def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | N
     judged = Judgement.objects.filter(
         run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
     )
-    texts = judged.values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
+    texts = unsealed(metric.run, judged).values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
     values = [json.loads(text) for text in texts]
     if values and all(isinstance(value, str) for value in values):
         names = tuple(sorted(set(values)))

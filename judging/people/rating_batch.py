@@ -39,6 +39,7 @@ from judging.people.ratings import LONGEST_COMMENT
 from judging.records.json_text import storable
 from judging.records.models import Judgement
 from judging.records.overrides import carry_over, metrics_lock
+from judging.records.seal import closed_for_rating
 
 _NAMES = UUID("6f0b6a56-2d3c-4d6a-9b65-5a1f4c0f6f11")  # namespace of the keys made for lines without one
 
@@ -85,6 +86,7 @@ class RatingBatch:
         self.places = {rater.pk: rater.place for rater in self.raters.values()}
         self.assignments = self._assignments()
         self.keys = self._keys()
+        self.closed = closed_for_rating(self.evaluation.run)
         self.new_assignments: list[Assignment] = []
         self.changed_assignments: list[Assignment] = []
         self.ratings: list[Rating] = []
@@ -183,6 +185,8 @@ class RatingBatch:
         key = line.key or self._derived_key(match.item, rater)
         if self.keys.get(key) == self.evaluation.pk:
             return False
+        if match.item.row_id in self.closed:
+            raise Refusal("test_closed")
         values = self._values(line, match)
         if key in self.keys:  # of another evaluation: the same verdict, stored here too
             key = self._own_key(key)

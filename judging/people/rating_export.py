@@ -17,6 +17,7 @@ from judging.people.item_criteria import rubric_in
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
 from judging.records.models import Judgement
+from judging.records.seal import sealed_items
 
 _BATCH = 500
 VALUE, DECIDED = "value: ", "adjudicated: "
@@ -28,6 +29,7 @@ def records(
 ) -> Iterator[dict[str, Any]]:
     """All current verdicts by item; with `history` also those changed or undone.
 
+    Ratings of a sealed test are left out.
     `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`.
     """
     criteria = evaluation.criteria
@@ -39,6 +41,7 @@ def records(
     decided = decisions(evaluation)
     kinds = (RatingKind.VERDICT, RatingKind.CHANGE)
     ratings = Rating.objects.filter(rater__evaluation=evaluation, kind__in=kinds).order_by("pk")
+    ratings = ratings.exclude(assignment__item__row__in=sealed_items(evaluation.run))
     parts = (
         "rater__user",
         "assignment__item__row",

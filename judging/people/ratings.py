@@ -29,6 +29,7 @@ from judging.people.models import (
     SkipReason,
 )
 from judging.records.json_text import storable
+from judging.records.seal import closed_for_rating
 
 
 class DeskRefused(Exception):
@@ -80,7 +81,8 @@ def submit(
 
     A repeated submission (same key, or another tab) returns the first one with `repeated` set. A verdict that arrives
     after its lease ended is stored; if all seats are taken by then, it is `extra`. Raises ValuesRefused or a
-    DeskRefused: if the evaluation is closed or the rater has left, the values are saved as a draft.
+    DeskRefused: if the evaluation or the item's test is closed, or the rater has left, the values are saved as a
+    draft.
     """
     try:
         with transaction.atomic():
@@ -94,7 +96,7 @@ def submit(
                 take_seat(held)
             return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key)
     except DeskRefused as refused:
-        if refused.code in ("closed", "left"):
+        if refused.code in ("closed", "left", "test_closed"):
             draft_save(assignment=assignment, values=values, comment=comment)
         raise
 
@@ -111,6 +113,8 @@ def _check_open(held: Assignment) -> None:
         raise DeskRefused("closed")
     if held.rater.left_at is not None:
         raise DeskRefused("left")
+    if held.item.row_id in closed_for_rating(held.evaluation.run):
+        raise DeskRefused("test_closed")
 
 
 def _canonical(

@@ -19,6 +19,7 @@ from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.records.models import Judgement, Run
+from judging.records.seal import sealed_items
 
 PER_PAGE = 50
 
@@ -266,20 +267,28 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
 
 @dataclass(frozen=True, slots=True)
 class ItemsAbout:
-    """Ordinary items that contain an answer, alone or next to another: ids of those whose ratings may be seen, and
-    the evaluations of the others."""
+    """Ordinary items that contain an answer, alone or next to another: ids of those whose ratings may be seen, the
+    evaluations of the others, and how many are in a test that is sealed."""
 
     seen: list[int]
     hidden: set[int]
+    sealed: int = 0
 
 
 def items_about(response_id: int, blind: Callable[[], Set[int]] = frozenset) -> ItemsAbout:
     """`blind` returns the evaluations whose ratings must be hidden (access.blind_evaluations); called only if there
     are items."""
     about = Item.objects.filter(Q(response=response_id) | Q(other_response=response_id), needed__gt=0)
-    items = list(about.values_list("pk", "evaluation")[:MOST])
+    items = list(about.select_related("evaluation__run__version")[:MOST])
     hidden = blind() if items else frozenset[int]()
-    return ItemsAbout([pk for pk, of in items if of not in hidden], {of for _, of in items if of in hidden})
+    seen = [item for item in items if item.evaluation_id not in hidden]
+    rows_of = cache(lambda evaluation: sealed_items(evaluation.run))
+    sealed = {item.pk for item in seen if item.row_id in rows_of(item.evaluation)}
+    return ItemsAbout(
+        [item.pk for item in seen if item.pk not in sealed],
+        {item.evaluation_id for item in items if item.evaluation_id in hidden},
+        len(sealed),
+    )
 
 
 def said_of(items: Sequence[int]) -> list[PersonVerdict]:

@@ -25,6 +25,7 @@ from judging.people.blindness import HIDEABLE, checked_names, proposed_names
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
 from judging.people.sampling import ItemChoice, SampledItems, Thing, sample_items
 from judging.records.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
+from judging.records.seal import in_split
 from judging.runs.services import free_name
 
 MOST_ITEMS = 200_000
@@ -206,11 +207,14 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
-    """Add hidden repeats of some items, drawn with the seed; the item's raters may get them."""
+    """Add hidden repeats of some items, drawn with the seed; the item's raters may get them. Rows of a judge's split
+    have none."""
     if not evaluation.repeat_share:
         return
     order = random.Random(f"repeats:{evaluation.seed}")
-    count = min(len(items), max(1, round(len(items) * evaluation.repeat_share)))
+    measured = in_split(evaluation.run.version)
+    repeatable = [item for item in items if item.row_id not in measured]
+    count = min(len(repeatable), max(1, round(len(items) * evaluation.repeat_share)))
     twins = [
         Item(
             evaluation=evaluation,
@@ -224,7 +228,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
             needed=0,
             free=0,
         )
-        for number, item in enumerate(order.sample(list(items), count), len(items) + 1)
+        for number, item in enumerate(order.sample(repeatable, count), len(items) + 1)
     ]
     Item.objects.bulk_create(twins, batch_size=500)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from evalsite import access
 from evalsite.access import May
 from judging.records.models import Judgement, Run, RunMetric
+from judging.records.seal import is_sealed
 
 
 def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEMENTS) -> Run:
@@ -25,11 +26,14 @@ def get_run(request: HttpRequest, slug: str, pk: int, may: May = May.READ_JUDGEM
 def get_judgement(
     request: HttpRequest, slug: str, run_pk: int, pk: int, may: May = May.READ_JUDGEMENTS
 ) -> Judgement:
-    """Return a judgement with its row, response, candidate and metric. Raises Http404 or PermissionDenied."""
+    """Return a judgement with its row, response, candidate and metric. Raises Http404, also for a label of a test that
+    is sealed, or PermissionDenied."""
     run = get_run(request, slug, run_pk, may)
     parts = ("row", "response", "candidate", "run_metric", "reading", "source")
     judgement = get_object_or_404(Judgement.objects.select_related(*parts), run=run, pk=pk)
     judgement.run = run
+    if is_sealed(judgement):
+        raise Http404
     return judgement
 
 

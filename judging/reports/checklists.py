@@ -24,6 +24,7 @@ from judging.core.statistics.verdicts import counted
 from judging.core.values import SCORED
 from judging.people.selectors import evaluations_of
 from judging.records.models import Judgement, Run
+from judging.records.seal import unsealed
 from judging.reports import selectors
 from judging.teamwork.marks import without_excluded
 
@@ -50,9 +51,8 @@ def checklists_of(run: Run, definitions: Mapping[int, MetricDefinition]) -> Chec
         return checklists
     runs = {run.pk: run} | {evaluation.run_id: evaluation.run for evaluation in evaluations_of(run)}
     for each in runs.values():
-        judged = Judgement.objects.filter(run=each, current=True, run_metric__name__in=names).exclude(
-            checklist=""
-        )
+        judged = Judgement.objects.filter(run=each, current=True, run_metric__name__in=names)
+        judged = unsealed(each, judged.exclude(checklist=""))
         combined = set(judged.filter(source__name=COMBINED).values_list("run_metric__name", "response_id"))
         parts = without_excluded(run, judged).order_by("position").values_list(*_PARTS)
         for metric, name, version, line, number, rater, kind, source, text, pk in parts.iterator(_BATCH):

@@ -17,6 +17,7 @@ from judging.messages import verdict_texts
 from judging.people.models import Adjudication, Assignment, AssignmentState
 from judging.people.selectors import evaluations_of
 from judging.records.models import Judgement, JudgeReply, Run
+from judging.records.seal import sealed_items
 from judging.reports.selectors import candidates_of, questions_of
 
 STRONGEST = 5
@@ -179,10 +180,13 @@ def _comments(run: Run, metric: ScaledMetric, answer_ids: Sides) -> dict[Sides, 
         "item__response__in": answer_ids,
         "item__needed__gt": 0,
     }
+    sealed = {row for evaluation in evaluations_of(run) for row in sealed_items(evaluation.run)}
     rated = Assignment.objects.filter(**about, state=AssignmentState.RATED).exclude(rating__comment="")
+    rated = rated.exclude(item__row__in=sealed)
     sides = ("item__response", "item__other_response")
     said = [*rated.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]
-    decided = Adjudication.objects.filter(**about).exclude(reason="").order_by("pk")
+    decided = Adjudication.objects.filter(**about).exclude(reason="").exclude(item__row__in=sealed)
+    decided = decided.order_by("pk")
     said += [(*decision[:2], "", decision[2]) for decision in decided.values_list(*sides, "reason")]
     comments: dict[Sides, list[PersonComment]] = {}
     for response, other, by, text in said:

@@ -21,10 +21,12 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind, ScaledMetric
 from judging.core.statistics.judges import injected_verdicts
-from judging.core.statistics.report import report
+from judging.core.statistics.report import raters_of, report
 from judging.core.statistics.verdicts import counted
+from judging.people.selectors import evaluations_of
 from judging.records.definitions import definitions_now
 from judging.records.models import Run
+from judging.records.seal import sealed_of
 from judging.reports import selectors, slices, verdict_items
 from judging.reports.checklists import add_checklists, checklists_of, with_least
 from judging.reports.frames import features_of_answers, run_frame
@@ -208,6 +210,8 @@ def compute(run: Run) -> tuple[RunFigures, DataFrame]:
     features = features_of_answers(run, metrics)
     document = dict[str, Any](report(judgements, metrics, rows=run.rows, features=features))
     add_checklists(document, judgements, metrics, checklists)
+    if any(sealed_of(each) for each in (run, *(evaluation.run for evaluation in evaluations_of(run)))):
+        document["raters"] = raters_of(run_frame(run, definitions, with_sealed=True), metrics)
     counts = selectors.overridden(run)
     for candidate, cells in document["candidates"].items():
         for metric, cell in cells.items():

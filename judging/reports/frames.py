@@ -41,6 +41,7 @@ from judging.people.sampling import strata_of_draw
 from judging.people.selectors import evaluations_of, rater_names
 from judging.records.definitions import definitions_now
 from judging.records.models import IMPORTED, PEOPLE, Judgement, Run
+from judging.records.seal import SealedRows, sealed_of, unsealed
 from judging.records.stored_judgement import verdict_in_order
 from judging.reports import selectors
 from judging.teamwork.marks import exclusions_of
@@ -64,11 +65,12 @@ Definitions = dict[int, MetricDefinition]
 _verdicts = msgspec.json.Decoder(list[Verdict]).decode
 
 
-def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
+def run_frame(run: Run, definitions: Definitions | None = None, *, with_sealed: bool = False) -> DataFrame:
     """Build the table described in `core.statistics.frame`: the run's current judgements with the values in force,
     the verdicts behind them, and those of the human evaluations of its answers, whose criteria are matched with the
-    run's metrics by name. Answers excluded from this run by a reviewer are left out. A million judgements take about
-    150 MB. `definitions`: the run's current ones, if already loaded."""
+    run's metrics by name. Answers excluded from this run by a reviewer are left out, and people's labels of a sealed
+    test, unless `with_sealed`. A million judgements take about 150 MB. `definitions`: the run's current ones, if
+    already loaded."""
     definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
     raters, others = (
         rater_names(evaluations),
@@ -77,9 +79,10 @@ def run_frame(run: Run, definitions: Definitions | None = None) -> DataFrame:
     names = _names([run, *(evaluation.run for evaluation in others)])
     metrics = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
-    verdicts = list(_verdicts_of(run, definitions, raters))
+    verdicts = list(_verdicts_of(run, definitions, raters, with_sealed=with_sealed))
     for each in others:
-        verdicts += _drawn_from_all(each, run, _verdicts_of(each.run, definitions_now(each.run), raters))
+        rated = _verdicts_of(each.run, definitions_now(each.run), raters, with_sealed=with_sealed)
+        verdicts += _drawn_from_all(each, run, rated)
     candidates = {name: name for name in names}
     covered = [
         verdict for verdict in verdicts if verdict.metric in by_name and verdict.candidate in candidates
@@ -232,25 +235,31 @@ def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
     return list(newest.values())
 
 
-def _verdicts_of(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
+def _verdicts_of(
+    run: Run, definitions: Definitions, raters: Mapping[int, str], *, with_sealed: bool
+) -> Iterator[VerdictRow]:
     """Verdicts that become rows of their own: people's, imported ones, and the single ones behind a run's
     judgements."""
     if run.kind in (PEOPLE, IMPORTED):
-        yield from _current_verdicts(run, definitions, raters)
-        yield from _adjudications(run)
+        yield from _current_verdicts(run, definitions, raters, with_sealed=with_sealed)
+        yield from _adjudications(run, {} if with_sealed else sealed_of(run))
     else:
         if any(definition.compares_candidates for definition in definitions.values()):
-            yield from _current_verdicts(run, definitions, raters)
+            yield from _current_verdicts(run, definitions, raters, with_sealed=with_sealed)
         yield from _single_verdicts(run, definitions)
         yield from _overridden_verdicts(run, definitions)
 
 
-def _current_verdicts(run: Run, definitions: Definitions, raters: Mapping[int, str]) -> Iterator[VerdictRow]:
+def _current_verdicts(
+    run: Run, definitions: Definitions, raters: Mapping[int, str], *, with_sealed: bool
+) -> Iterator[VerdictRow]:
     """All current verdicts of an imported run or of people; those that compare candidates of other runs."""
     authors = {definition.name: author_of(definition) for definition in definitions.values()}
     judgements = Judgement.objects.filter(run=run, current=True).order_by("position")
     if run.by_workers:
         judgements = judgements.exclude(other_response=None)
+    elif not with_sealed:
+        judgements = unsealed(run, judgements)
     for values in judgements.values_list(*_PARTS).iterator(BATCH):
         row = dict(zip(_PARTS, values, strict=True))
         by, source = _author(row, raters, authors)
@@ -306,8 +315,8 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _adjudications(run: Run) -> Iterator[VerdictRow]:
-    """The newest adjudication of each item."""
+def _adjudications(run: Run, sealed: SealedRows) -> Iterator[VerdictRow]:
+    """The newest adjudication of each item, but for criteria and rows that are `sealed`."""
     if run.kind != PEOPLE:
         return
     metrics = dict(run.metrics.values_list("number", "name"))
@@ -320,9 +329,11 @@ def _adjudications(run: Run) -> Iterator[VerdictRow]:
     parts = ("row__line", "response__number", "response__candidate__name",
              "response__candidate__version__number", "other_response__number",
              "other_response__candidate__name", "other_response__candidate__version__number")  # fmt: skip
-    items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", *parts)
+    items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", "row", *parts)
     for item in items.order_by("pk").iterator(BATCH):
         for number, value in json.loads(newest[item["pk"]].values or "{}").items():
+            if item["row"] in sealed.get(metrics[int(number)], ()):
+                continue
             outcome, _lines = outcome_in(evaluation, newest[item["pk"]].item, int(number), value)
             yield VerdictRow(
                 metric=metrics[int(number)],

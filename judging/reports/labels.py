@@ -275,6 +275,8 @@ def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> li
             count,
         )
         sentences.append(text % {"n": number(count)})
+    if count := left_out.get("sealed"):
+        sentences.append(sealed_sentence(count))
     if named:
         return sentences + [
             _excluded_sentence(exclusion) for exclusion in left_out["excluded_by"][:MOST_EXCLUSIONS]
@@ -283,6 +285,16 @@ def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> li
         text = ngettext("%(n)s judgement excluded.", "%(n)s judgements excluded.", count)
         sentences.append(text % {"n": number(count)})
     return sentences
+
+
+def sealed_sentence(count: int) -> str:
+    """How many labels of people are left out because their test is sealed."""
+    text = ngettext(
+        "%(n)s rating in a sealed test, left out until it is opened.",
+        "%(n)s ratings in a sealed test, left out until it is opened.",
+        count,
+    )
+    return text % {"n": number(count)}
 
 
 def _excluded_sentence(exclusion: Mapping[str, Any]) -> str:

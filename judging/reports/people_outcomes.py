@@ -17,6 +17,7 @@ from judging.people.models import Adjudication, Assignment, AssignmentState, Eva
 from judging.people.progress import rated
 from judging.people.selectors import evaluations_of
 from judging.records.models import Run
+from judging.records.seal import sealed_items
 from judging.reports.selectors import shown_name
 
 CACHE_SECONDS = 3600
@@ -95,6 +96,8 @@ def _outcomes(evaluation: Evaluation) -> dict[int, ItemOutcomes]:
     outcomes = {number: ItemOutcomes() for number in criteria}
     names = _names(evaluation)
     decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
+    sealed = evaluation.items.filter(row__in=sealed_items(evaluation.run)).values_list("pk", flat=True)
+    decided.update(sealed)  # in no candidate's figures
     for item, by_rater in rated(evaluation).items():
         for number, criterion in criteria.items():
             values = [values[number] for values in by_rater.values() if number in values]
@@ -133,7 +136,10 @@ def texts_of(evaluation: Evaluation) -> Mapping[int, list[RaterText]]:
         return {}
     ratings = Assignment.objects.filter(
         rater__evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False, item__needed__gt=0
-    ).select_related("item__response__candidate", "item__other_response__candidate", "rater", "rating")
+    ).exclude(item__row__in=sealed_items(evaluation.run))
+    ratings = ratings.select_related(
+        "item__response__candidate", "item__other_response__candidate", "rater", "rating"
+    )
     for assignment in ratings.order_by("-rated_at", "-pk")[:LOOKED_AT]:
         for number, value in values_of(assignment.rating.values if assignment.rating else "").items():
             if number in texts and len(texts[number]) < MOST_TEXTS and str(value).strip():

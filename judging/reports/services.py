@@ -8,7 +8,9 @@ from typing import Any
 from judging.core.metric_definition import MetricDefinition
 from judging.engine.budget import MILLION
 from judging.engine.candidates import GeneratingCandidate, generating_candidates
+from judging.people.selectors import evaluations_of
 from judging.records.models import Run
+from judging.records.seal import sealed_count
 from judging.reports import selectors
 from judging.reports.figures import Figures, current_figures
 from judging.reports.headline import headlines
@@ -66,12 +68,12 @@ def left_out(run: Run) -> dict[str, Any]:
     sampled; `rows_without_answers` of the run's candidates, and pairs of candidates that were not compared on a row
     because one has no answer to it (`pairs_without_answers`), known once the run is planned. `excluded`: number of
     answers (each under one metric) that reviewers excluded; `excluded_by`: who, with which `reason`, and how many
-    `judgements`.
+    `judgements`. `sealed`: how many of people's labels are in a judge's test that was not opened yet.
     """
     valid = run.version.valid_rows
     drawn = run.sample_size is not None and run.sample_size < valid
     drawn_rows = min(valid, run.sample_size or valid)
-    excluded = excluded_by(run)
+    excluded, rated = excluded_by(run), evaluations_of(run)
     return {
         "bad_rows": run.bad_rows_left_out,
         "not_read_to_its_end": bool(run.version.stopped_by),
@@ -81,6 +83,9 @@ def left_out(run: Run) -> dict[str, Any]:
         "pairs_without_answers": _pairs_without_answers(run, drawn_rows) if run.started_at else None,
         "excluded": sum(exclusion["judgements"] for exclusion in excluded),
         "excluded_by": excluded,
+        "sealed": sealed_count(
+            [run, *(evaluation.run for evaluation in rated if evaluation.run_id != run.pk)]
+        ),
     }
 
 

@@ -19,10 +19,19 @@ from judging.filters.search import nearest
 from judging.people.access import ratings_hidden
 from judging.records.access import get_judgement, get_run
 from judging.records.models import Judgement, Run
+from judging.records.seal import sealed_count, sealed_header
 from judging.transfer.export.files import ENDINGS, FORMS
 from judging.transfer.export.records import load_some, record
 
 router = Router()
+
+
+class JudgementPage(Page[dict[str, Any]]):
+    """`sealed`: how many ratings of the run are in a judge's test that is sealed, and so in no list."""
+
+    sealed: int
+
+
 CORE = {
     "id": "pk",
     "line": "row__line",
@@ -43,9 +52,7 @@ WHOLE = {
 FIELDS = "Groups separated by commas: core, value, prompt, reasoning, io, ratings."
 
 
-@router.get(
-    "projects/{slug}/runs/{run}/judgements", response=Page[dict[str, Any]], summary="Judgements of a run"
-)
+@router.get("projects/{slug}/runs/{run}/judgements", response=JudgementPage, summary="Judgements of a run")
 def judgements(
     request: HttpRequest,
     slug: str,
@@ -62,7 +69,7 @@ def judgements(
 
 @router.get(
     "projects/{slug}/runs/{run}/incomplete",
-    response=Page[dict[str, Any]],
+    response=JudgementPage,
     summary="Judgements without a verdict",
 )
 def incomplete(
@@ -90,7 +97,9 @@ def export(request: HttpRequest, slug: str, run: Id, form: str = "jsonl") -> Htt
     if form not in FORMS:
         raise Http404
     make, kind = FORMS[form]
-    headers = download_headers(f"{file_stem(row.name) or row.pk}.{ENDINGS.get(form, form)}")
+    headers = download_headers(f"{file_stem(row.name) or row.pk}.{ENDINGS.get(form, form)}") | sealed_header(
+        row
+    )
     return StreamingHttpResponse(
         make(row, _filters(request, row, "form")), content_type=kind, headers=headers
     )
@@ -112,7 +121,8 @@ def listed(run: Run, filters: Filters, limit: int, cursor: str, fields: str) -> 
     ids = [match.pk for match in matches]
     rows = _with_groups(run, ids, {name.strip() for name in fields.split(",")})
     items = [rows[pk] for pk in ids if pk in rows]
-    return _json({"items": items, "next": cursor_of(str(following) if following else None)})
+    end = cursor_of(str(following) if following else None)
+    return _json({"items": items, "next": end, "sealed": sealed_count([run])})
 
 
 def _with_groups(run: Run, ids: list[int], groups: set[str]) -> dict[int, dict[str, Any]]:

@@ -22,6 +22,7 @@ from judging.filters.search import Match, nearest
 from judging.messages import verdict_texts
 from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, Run
+from judging.records.seal import unsealed
 from judging.records.stored_judgement import data_of
 from judging.review.selectors import answer_text, flag_names
 from judging.teamwork.models import FLAG, Mark, MarkKind
@@ -220,6 +221,7 @@ def _judgements(run: Run, responses: list[int], metrics: list[int]) -> list[Judg
     judgements = Judgement.objects.filter(
         by_response(run), run_metric__in=metrics, response__in=responses, current=True
     )
+    judgements = unsealed(run, judgements)
     others = "other_response__candidate"
     judgements = judgements.select_related("source", others).only(*_FIELDS, "source__name", f"{others}__name")
     return sorted(judgements, key=lambda judgement: (judgement.run_metric_id, judgement.position))

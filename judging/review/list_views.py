@@ -30,6 +30,7 @@ from judging.people.disagreement import differences
 from judging.records.access import get_judgement, get_run
 from judging.records.definitions import definition_now
 from judging.records.models import JudgementState, Run
+from judging.records.seal import sealed_count, sealed_header
 from judging.review import selectors
 from judging.review.columns import ListColumn, columns_of
 from judging.review.grid import GridPage, grid_page, pill_of
@@ -79,6 +80,7 @@ def _filtered_page(
         "states": _states(filters, counts, limits),
         **_count(filters, counts, limits),
         "worker_missing": worker_missing(run),
+        "sealed": sealed_count([run]),
     }
     return render(request, template, context | part(request, form, limits))
 
@@ -213,5 +215,7 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> StreamingHttp
         raise PermissionDenied
     make, kind = FORMS[form]
     blocks = make(run, form_in(request, run).filters)
-    headers = download_headers(f"{file_stem(run.name) or run.pk}.{ENDINGS.get(form, form)}")
+    headers = download_headers(f"{file_stem(run.name) or run.pk}.{ENDINGS.get(form, form)}") | sealed_header(
+        run
+    )
     return StreamingHttpResponse(blocks, content_type=kind, headers=headers)

@@ -21,6 +21,7 @@ from judging.messages import verdict_texts
 from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, JudgementState, JudgeReply, Override, Run
 from judging.records.overrides import attempts_of, history_of
+from judging.records.seal import unsealed, without_sealed
 from judging.records.stored_judgement import data_of
 
 PER_PAGE = 50
@@ -187,6 +188,7 @@ def values_like(judgement: Judgement) -> list[Value]:
         current=True,
         state_in_force=JudgementState.SCORED,
     )
+    others = unsealed(judgement.run, others)
     values = others.values_list("value_in_force", flat=True)[:_VALUES_LOOKED_AT]
     return [json.loads(text) for text in {judgement.value, judgement.value_in_force, *values} if text]
 
@@ -200,8 +202,8 @@ def attempts(judgement: Judgement) -> list[Judgement]:
     return all_attempts
 
 
-def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
-    """Current judgements of the same response by other runs and by other metrics of this run."""
+def other_runs(judgement: Judgement, limit: int = 20) -> list[Judgement]:
+    """Current judgements of the same response by other runs and by other metrics of this run, without sealed labels."""
     of_response = Judgement.objects.filter(response=judgement.response_id).order_by()
     by_index = (
         of_response.filter(BY_METRICS)
@@ -212,4 +214,5 @@ def other_runs(judgement: Judgement, limit: int = 20) -> QuerySet[Judgement]:
     others = others.exclude(pk=judgement.pk)
     if judgement.source_id is None:
         others = others.exclude(run_metric=judgement.run_metric_id)
-    return others.select_related("run", "run_metric", "reading", "source").order_by("-pk")[:limit]
+    parts = ("run__version", "run_metric", "reading", "source")
+    return without_sealed(others.select_related(*parts).order_by("-pk")[:limit])

@@ -64,9 +64,9 @@ def row_keys(version: Version, *, by_id: bool | None = None) -> tuple[dict[int, 
 
 
 def verdicts_of(run: Run, run_metric: RunMetric) -> tuple[Verdicts, ScaledMetric]:
-    """All verdicts of a run under one of its metrics, people's included."""
+    """All verdicts of a run under one of its metrics, with people's, also those that are sealed."""
     metric = selectors.metrics_of(run)[run_metric.pk]
-    frame = run_frame(run)
+    frame = run_frame(run, with_sealed=True)
     return verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric), metric
 
 

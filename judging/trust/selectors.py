@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from datasets.models import Version
+from datasets.models import Row, Version
 from evalsite.accounts.models import Project
-from judging.core.licensing import TEST, definition_hash
+from judging.core.licensing import definition_hash
 from judging.core.metric_definition import MetricDefinition
-from judging.trust.answers import row_keys
-from judging.trust.models import Licence, LicenceState, Opening, Split, SplitRow, Suspension
+from judging.trust.models import Licence, LicenceState, Suspension
+from judging.trust.seal import sealed_rows
 
 
 def licences_of(definition: MetricDefinition, project: Project) -> QuerySet[Licence]:
@@ -40,10 +40,5 @@ def licence_state(
 
 def sealed_lines(version: Version) -> set[int]:
     """The lines of a version's rows that are in a test which was not opened yet."""
-    opened = Opening.objects.filter(test__split=OuterRef("pk"))
-    sealed: set[int] = set()
-    for split in Split.objects.filter(~Exists(opened), dataset=version.dataset_id):
-        keys = set(SplitRow.objects.filter(split=split, part=TEST).values_list("key", flat=True))
-        lines, _by_id = row_keys(version, by_id=split.by_id)
-        sealed |= {line for line, key in lines.items() if key in keys}
-    return sealed
+    sealed = frozenset[int]().union(*sealed_rows(version).values())
+    return set(Row.objects.filter(pk__in=sealed).values_list("line", flat=True))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from datasets.models import Version
+from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.licensing import TEST, Sizes, coded, definition_hash, draw_parts, judged_as, places_of
@@ -27,7 +27,7 @@ from judging.core.statistics.licence import (
 from judging.core.statistics.means import Rate
 from judging.core.values import Value
 from judging.metrics.models import Metric, MetricVersion
-from judging.people.models import Evaluation
+from judging.people.models import Evaluation, Item
 from judging.records.definitions import definition_now
 from judging.records.models import Run, RunMetric
 from judging.trust.answers import TIERS, Answer, judge_values, labels_of, row_keys, value_author, verdicts_of
@@ -64,6 +64,8 @@ def split_draw(
     if evaluation is not None:
         rated = set(evaluation.items.values_list("row__line", flat=True))
         keys = {line: key for line, key in keys.items() if line in rated}
+    checks = _rows_that_check_raters(version)
+    keys = {line: key for line, key in keys.items() if line not in checks}
     if not keys:
         raise ValidationError(_("There are no rows to draw from."))
     reserved = {keys[line] for line in aside if line in keys}
@@ -88,8 +90,15 @@ def split_draw(
         split=split, version=version, evaluation=evaluation, labels_before=evaluation is not None
     )
     counts: dict[str, Any] = {part: list(parts.values()).count(part) for part in ("train", "dev", "test")}
+    _recompute(version.dataset)
     record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **counts)
     return split
+
+
+def _rows_that_check_raters(version: Version) -> set[int]:
+    """Lines of the rows with gold items or hidden repeats: these never get into a split."""
+    items = Item.objects.filter(evaluation__run__version=version)
+    return set(items.exclude(gold="", repeat_of=None).values_list("row__line", flat=True))
 
 
 def rows_of_test(test: SealedTest) -> set[str]:
@@ -182,7 +191,7 @@ def sealed_test_open(
         dataset_version=run.version.number,
         opened_at=opening.opened_at,
     )
-    _recompute(licence)
+    _recompute(run.version.dataset, version.metric)
     record(
         Action.TEST_OPENED,
         project=test.split.metric.project,
@@ -248,8 +257,8 @@ def licence_suspend(*, licence: Licence, reason: str) -> Suspension:
     in_force = licence.suspensions.filter(lifted_at=None).first()
     if in_force:
         return in_force
-    _recompute(licence)
     metric = licence.metric_version.metric
+    _recompute(metric=metric)
     record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason)
     return Suspension.objects.create(licence=licence, reason=reason)
 
@@ -264,12 +273,15 @@ def licence_lift(*, suspension: Suspension, reason: str, user: User) -> None:
     )
     if not lifted:
         raise ValidationError(_("This suspension was already lifted."))
-    _recompute(suspension.licence)
     metric = suspension.licence.metric_version.metric
+    _recompute(metric=metric)
     record(Action.LICENCE_LIFTED, project=metric.project, thing=metric, by=user, reason=reason.strip())
 
 
-def _recompute(licence: Licence) -> None:
-    """Have the reports of the metric's runs computed again: means corrected with the licence, or no longer."""
-    runs = Run.objects.filter(metrics__metric_version__metric=licence.metric_version.metric)
+def _recompute(dataset: Dataset | None = None, metric: Metric | None = None) -> None:
+    """Have reports computed again: of a data set's runs, whose labels of people are sealed or no longer, and of a
+    metric's runs, whose means are corrected with its licence or no longer."""
+    of_dataset = Q(version__dataset=dataset) if dataset else Q(pk__in=())
+    of_metric = Q(metrics__metric_version__metric=metric) if metric else Q(pk__in=())
+    runs = Run.objects.filter(of_dataset | of_metric)
     Run.objects.filter(pk__in=runs.values("pk")).update(revision=F("revision") + 1)

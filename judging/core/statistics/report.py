@@ -22,6 +22,7 @@ from .document import (
     Deviation,
     OtherCategories,
     Pair,
+    Raters,
     Report,
     ValueAgreement,
     VarianceShares,
@@ -59,7 +60,7 @@ from .means import (
 from .numeric import LEVEL, POWER, BinCount, Bins, Draws, Floats, Ints, choose_bins, histogram, quiet, same
 from .permutation import slice_p_values
 from .preference import side_by_side
-from .verdicts import combined_per_item, counted, has_single_scores, of_people, verdicts_under
+from .verdicts import Verdicts, combined_per_item, counted, has_single_scores, of_people, verdicts_under
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -426,12 +427,26 @@ def _verdict_figures(
         sections["repeats"] += judge_repeats(verdicts)
         sections["order"] += order_effects(verdicts)
         sections["length"] += length_effects(verdicts, features, draws)
-        raters = rater_agreement(verdicts, draws)
-        sections["raters"] += [raters] if raters else []
+        sections["raters"] += _raters(verdicts, draws)
         corrected = corrected_scores(verdicts)
         sections["corrected"] += corrected
         sections["corrected_pairs"] += corrected_pairs(verdicts, corrected)
     return sections
+
+
+def _raters(verdicts: Verdicts, draws: Draws) -> list[Raters]:
+    raters = rater_agreement(verdicts, draws)
+    return [raters] if raters else []
+
+
+def raters_of(frame: DataFrame, metrics: Sequence[ScaledMetric]) -> list[Raters]:
+    """The section `raters` of a report on an ordered table, in the order of `metrics`."""
+    draws, figures = Draws(), list[Raters]()
+    with quiet():
+        for metric in metrics:
+            verdicts = verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric)
+            figures += _raters(verdicts, draws)
+    return figures
 
 
 MOST_VALUES = 50

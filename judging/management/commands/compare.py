@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from evalsite.storage import data_dir
 from judging.management.command_line import add_json_option, json_line, run_named
+from judging.records.seal import sealed_count
 from judging.reports.comparison.services import comparison_document
-from judging.reports.labels import decimal, interval, shares_signed, signed
+from judging.reports.labels import decimal, interval, sealed_sentence, shares_signed, signed
 
 
 class Command(BaseCommand):
@@ -22,7 +23,10 @@ class Command(BaseCommand):
 
     def handle(self, *, run_a: str, run_b: str, **options: Any) -> None:
         data_dir.prepare()
-        document = comparison_document(run_named(run_a), run_named(run_b))
+        runs = run_named(run_a), run_named(run_b)
+        document = comparison_document(*runs)
+        if sealed := sealed_count(runs):
+            self.stderr.write(f"Excluded: {sealed_sentence(sealed)}")
         self.stdout.write(json_line(document) if options["json"] else plain_comparison(document))
 
 

@@ -49,6 +49,7 @@ from judging.people.selectors import (
     rating_tasks,
 )
 from judging.people.views.gold import GoldValuesForm
+from judging.records.seal import sealed_count, sealed_header, sealed_items
 
 SEE = May.READ_JUDGEMENTS
 
@@ -84,6 +85,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     }
     if part_wanted(request) and "part" in request.GET:
         return render(request, "people/_progress.html", context)
+    context["sealed"] = sealed_count([evaluation.run])
     rows = evaluation.run.version.valid_rows
     context["first_answers"] = evaluation.scheme and any(
         candidate.responses > rows for candidate in context["candidates"]
@@ -200,7 +202,9 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
     criteria = criteria_for(evaluation, item.row)
     names = item.candidate_names
+    sealed = item.row_id in sealed_items(evaluation.run)
     ratings = Rating.objects.filter(assignment__item=item).select_related("rater__user", "assignment")
+    decisions = item.adjudications.select_related("by").order_by("-pk")
     skipped = dict(SkipReason.choices)
     active = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
     return {
@@ -212,12 +216,13 @@ def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
         "assignments": item.assignments.select_related("rater__user").order_by("pk"),
         "ratings": [
             (rating, labelled_values(criteria, values_of(rating.values), names), skipped.get(rating.reason))
-            for rating in ratings.order_by("pk")
+            for rating in (() if sealed else ratings.order_by("pk"))
         ],
         "decisions": [
             (adjudication, labelled_values(criteria, values_of(adjudication.values), names))
-            for adjudication in item.adjudications.select_related("by").order_by("-pk")
+            for adjudication in (() if sealed else decisions)
         ],
+        "sealed": ratings.count() + decisions.count() if sealed else 0,
         "gold": labelled_values(criteria, values_of(item.gold), names),
         "values_form": GoldValuesForm(None, criteria=criteria) if item.counts and not item.assigned else None,
         "others": active.exclude(assignments__item=item).select_related("user"),
@@ -266,7 +271,7 @@ def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseB
     if names and May.RUN not in access.permissions(request, evaluation.run.project):
         raise PermissionDenied
     lines = (jsonl_lines if form == "jsonl" else csv_lines)(evaluation, names=names, history=history)
-    headers = download_headers(f"ratings-{evaluation.run_id}.{form}")
+    headers = download_headers(f"ratings-{evaluation.run_id}.{form}") | sealed_header(evaluation.run)
     return StreamingHttpResponse(lines, content_type=_TYPES[form], headers=headers)
 
 

@@ -22,6 +22,7 @@ from judging.core.change import SharedItem, Side
 from judging.core.pairs import share_of_a
 from judging.core.values import SCORED, UNSETTLED, Outcome, Value, value_of
 from judging.records.models import Judgement, JudgementQuerySet, JudgeReply, Run
+from judging.records.seal import unsealed
 from judging.reports.selectors import clusters_of, metrics_of
 from judging.teamwork.marks import without_excluded
 
@@ -183,7 +184,7 @@ def cells_of(run: Run) -> dict[Cell, tuple[int, int]]:
 def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) -> Items:
     """A cell's items by key, in the run's order."""
     judged = Judgement.objects.filter(run=run, current=True, run_metric=metric)
-    judged = without_excluded(run, judged).order_by("position")
+    judged = unsealed(run, without_excluded(run, judged)).order_by("position")
     items: Items = {}
     for row, part in chain(
         _of_answers(judged.filter(candidate=candidate, other_response=None)), _of_pairs(judged, candidate)

@@ -21,6 +21,7 @@ from judging.filters.search import nearest
 from judging.markdown import MarkupBudget, html_of
 from judging.records.access import get_judgement, get_run
 from judging.records.models import Judgement
+from judging.records.seal import unsealed
 from judging.review.selectors import neighbours
 from judging.review.teamwork.forms import CommentForm, change_of, form_for
 from judging.teamwork import comments
@@ -160,7 +161,7 @@ def at(request: HttpRequest, slug: str, pk: int, metric: int, response: int) -> 
     """Redirect to the current judgement of an answer by a metric."""
     run = get_run(request, slug, pk)
     judgements = Judgement.objects.filter(run=run, run_metric=metric, response=response, current=True)
-    newest = judgements.filter(by_response(run)).order_by("position").first()
+    newest = unsealed(run, judgements).filter(by_response(run)).order_by("position").first()
     if newest is None:
         raise Http404
     return redirect("runs:judgement", slug, pk, newest.pk)

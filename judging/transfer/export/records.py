@@ -37,6 +37,7 @@ from judging.records.models import (
     SourceKind,
 )
 from judging.records.overrides import in_force_of
+from judging.records.seal import sealed_items
 from judging.records.stored_judgement import (
     data_of,
     judge_name,
@@ -122,6 +123,7 @@ class _JudgementLoader:
         self.metrics = {metric.pk: metric for metric in run.metrics.all()}
         self.definitions = _definitions(self.metrics.values())
         self.excludes = exclusions_of(run).exists()
+        self.sealed = sealed_items(run)
         taking_part = run.run_candidates.values_list("candidate", flat=True)
         self.candidates = Candidate.objects.select_related("version").in_bulk(list(taking_part))
         parts = Judgement.objects.select_related("row", "response")
@@ -135,6 +137,9 @@ class _JudgementLoader:
 
     def batch(self, ids: Sequence[int]) -> Iterator[LoadedJudgement]:
         judgements = self.parts.in_bulk(ids)
+        for judgement in judgements.values():
+            if judgement.rating and judgement.row_id in self.sealed:
+                judgement.rating.comment = ""  # it may be about another criterion, which is sealed
         replies = _replies([judgement.replies_from_id or pk for pk, judgement in judgements.items()])
         tries = generation_tries(judgements.values()) if self.run.kind == INFER else {}
         overrides = in_force_of(judgements.values())

@@ -105,6 +105,7 @@ def test_rows_that_were_not_drawn_are_named_with_the_seed(project: Project) -> N
         "pairs_without_answers": 0,
         "excluded": 0,
         "excluded_by": [],
+        "sealed": 0,
     }
 
 

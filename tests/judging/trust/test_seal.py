@@ -1,0 +1,335 @@
+"""The seal: a label of a test that was not opened is found nowhere but at its rater's desk and with who adjudicates."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.db import transaction
+from django.http import HttpResponseBase
+from django.test import Client
+from django.urls import reverse
+
+from datasets.models import Version
+from evalsite.accounts.models import Project, User
+from judging.core.licensing import Sizes
+from judging.core.metric_definition import Label
+from judging.core.people.criteria import Criterion
+from judging.metrics.models import Metric
+from judging.metrics.services import metric_create
+from judging.people import assignments, ratings
+from judging.people.adjudication import adjudicate
+from judging.people.gold import gold_add, gold_of_item, item_at
+from judging.people.models import Assignment, Evaluation, Item
+from judging.people.ratings import DeskRefused
+from judging.records.models import Judgement, Run
+from judging.reports.services import report_document
+from judging.reports.sharing import report_link_create
+from judging.trust.models import Split
+from judging.trust.services import sealed_test_close, sealed_test_open, split_draw
+from tests.api import Api
+from tests.conftest import ClientOf
+from tests.datasets.conftest import upload
+from tests.evalsite.api import test_every_address as api
+from tests.evalsite.test_every_address import GET, TABLE, Places, address, pages, places
+from tests.judging.judged import JUDGE_URL, a_judged_run, said
+from tests.judging.people.make import about, give, make_evaluation
+from tests.make import a_metric
+
+__all__ = ["places", "upload"]  # fixtures
+VALUE, COMMENT, DECISION, REASON = MARKS = ("zebra-7731", "okapi-4452", "tapir-9914", "ibex-3308")
+LABELS = (Label(label="good"), Label(label="bad"))
+DEFINITION = a_metric(JUDGE_URL, name="tone", gives="category", labels=LABELS)
+CRITERION = Criterion(name=DEFINITION.name, scale="categories", categories=("good", "bad"))
+WHY = Criterion(name="why", scale="text")
+ROWS = 6
+DESK, ADJUDICATION = {"desk:mine", "desk:item"}, {"people:adjudicate"}
+ALLOWED = DESK | ADJUDICATION
+SIX_ROWS = Sizes(0, 0, ROWS)
+
+
+@pytest.fixture
+def metric(project: Project) -> Metric:
+    return metric_create(project=project, definition=DEFINITION, user=None)
+
+
+@pytest.fixture
+def run(project: Project, metric: Metric) -> Run:
+    run = a_judged_run(project, lambda place: said("good"), rows=ROWS, metric=DEFINITION, models=["alpha"])
+    run.metrics.update(metric_version=metric.versions.get())
+    return run
+
+
+@pytest.fixture
+def evaluation(run: Run, cast: dict[str, User]) -> Evaluation:
+    """Rita and Adam rate every answer; the label of the first is marked, and Bob adjudicates it."""
+    evaluation = about(run, [cast["rita"], cast["adam"]], criteria=[CRITERION, WHY], overlap=2)
+    for name in ("rita", "adam"):
+        for assignment in _all_claimed(evaluation, cast[name]):
+            marked = assignment.item.row.line == 1 and name == "rita"
+            said_why = {"comment": COMMENT} if marked else {}
+            give(assignment, "bad" if marked else "good", VALUE if marked else "because", **said_why)
+    item = evaluation.items.get(row__line=1)
+    adjudicate(item=item, values={0: "bad", 1: DECISION}, reason=REASON, by=cast["bob"])
+    return evaluation
+
+
+def _all_claimed(evaluation: Evaluation, user: User) -> Iterator[Assignment]:
+    while claimed := assignments.claim(evaluation=evaluation, user=user, count=50):
+        yield from claimed
+
+
+def a_split(run: Run, metric: Metric, **options: Any) -> Split:
+    return split_draw(**{"version": run.version, "metric": metric, "sizes": SIX_ROWS, "seed": 5, **options})
+
+
+def label_of(evaluation: Evaluation) -> Judgement:
+    """The judgement that holds the marked label."""
+    return Judgement.objects.get(
+        run=evaluation.run_id, row__line=1, rater__username="rita", run_metric__name=DEFINITION.name
+    )
+
+
+def marks_in(response: HttpResponseBase) -> bool:
+    content = response.getvalue() if response.streaming else response.content  # type: ignore[attr-defined]
+    return any(mark.encode() in content for mark in MARKS)
+
+
+class Filled(dict[str, Any]):
+    """Path parameters; whatever is not named is the evaluation's number."""
+
+    def __missing__(self, name: str) -> Any:
+        return self["evaluation"]
+
+
+Look = tuple[str, str, dict[str, str]]
+
+
+def addresses(places: Places, run: Run, evaluation: Evaluation, secret: str) -> Iterator[Look]:
+    """(name, address, fields) of every page, about the run, its evaluation, and the item with the marked label."""
+    label, item = label_of(evaluation), evaluation.items.get(row__line=1)
+    token = Assignment.objects.get(item=item, rater__user__username="rita").token
+    in_people = {"pk": evaluation.run_id, "number": item.number, "form": "jsonl"}
+    places |= {
+        "people": places["people"] | in_people,
+        "desk": {"pk": evaluation.run_id, "token": token},
+        "runs:people_result": {"pk": evaluation.run_id},
+        "shared_report": {"secret": secret},
+        "metrics": places["metrics"] | {"metric": run.metrics.get().metric_version.metric_id},
+        "runs:metric_people": {"metric": run.metrics.get().metric_version.metric_id},
+    }
+    own = {"response": label.response_id, "response_pk": label.response_id}
+    fields = {
+        "metric": DEFINITION.name,
+        "a": "alpha",
+        "b": "alpha",
+        "author": "R1",
+        "of": "R1",
+        "kind": "ratings",
+    }
+    for each in (run, evaluation.run):
+        judgement = label if each == evaluation.run else run.judgements.get(row=label.row_id)
+        metrics = {
+            "metric": each.metrics.get(number=0).pk,
+            "judgement_pk": judgement.pk,
+            "other": evaluation.run_id,
+        }
+        of_run = {
+            **places["runs"],
+            **own,
+            **metrics,
+            "first": judgement.pk,
+            "second": judgement.pk,
+            "pk": each.pk,
+        }
+        for name, route in pages().items():
+            if each == run or name.startswith("runs:"):
+                where = address(name, route, places | {"runs": of_run, "runs:report_pair": {"pk": each.pk}})
+                yield (
+                    name,
+                    where,
+                    {**fields, "names": "1", "history": "1"} if name.endswith("export") else fields,
+                )
+        for form in ("csv", "results", "every_eval_ever", "inspect"):
+            yield "runs:export", reverse("runs:export", args=("physics", each.pk, form)), {}
+    yield "runs:judgements", reverse("runs:judgements", args=("physics", evaluation.run_id)), {"value": "bad"}
+    yield "people:export", reverse("people:export", args=("physics", evaluation.run_id, "csv")), {}
+
+
+def test_a_sealed_label_is_found_only_where_it_is_given_and_adjudicated(
+    cast: dict[str, User],
+    client_of: ClientOf,
+    places: Places,
+    run: Run,
+    metric: Metric,
+    evaluation: Evaluation,
+) -> None:
+    """Whatever showed a mark before the draw is walked again after it, as each role and without an account."""
+    _link, secret = report_link_create(run=evaluation.run, note="", days=7, by=cast["alice"])
+    looks = [look for look in addresses(places, run, evaluation, secret) if TABLE[look[0]].method == GET]
+    clients = {name: client_of(cast[name]) for name in ("alice", "rita", "bob", "adam")} | {"": Client()}
+    shown = [*showing(clients["adam"], looks), *showing(clients["rita"], looks)]
+    names = {name for name, _where, _fields in shown}
+    assert names >= {"runs:export", "people:item", "people:export", *ALLOWED}
+    a_split(run, metric)
+    allowed = {"rita": DESK, "bob": ADJUDICATION, "adam": ADJUDICATION}
+    for who, client in clients.items():
+        assert {name for name, *_ in showing(client, shown)} == allowed.get(who, set()), who
+
+
+def showing(client: Client, looks: list[Look]) -> list[Look]:
+    """The addresses that show a mark."""
+    found = []
+    for look in looks:
+        with transaction.atomic():
+            if marks_in(client.get(look[1], look[2])):
+                found.append(look)
+            transaction.set_rollback(True)
+    return found
+
+
+def test_the_api_and_commands_leave_it_out_and_say_how_many(
+    cast: dict[str, User], run: Run, metric: Metric, evaluation: Evaluation, tmp_path: Path
+) -> None:
+    token, label = Api(cast["adam"]), label_of(evaluation)
+    a_split(run, metric)
+    for each in (run, evaluation.run):
+        where = {"slug": "physics", "run": each.pk, "judgement": label.pk, "dataset": run.version.dataset_id}
+        where |= {"number": run.version.number, "metric": metric.pk, "evaluation": evaluation.run_id}
+        paths = [path for method, _, path in (entry.partition(" ") for entry in api.TABLE) if method == "get"]
+        assert [path for path in paths if marks_in(token.get(path.format_map(Filled(where))))] == []
+        every = f"projects/physics/runs/{each.pk}/judgements?fields=core,value,prompt,io,ratings"
+        assert not marks_in(token.get(every))
+    listed = token.get(f"projects/physics/runs/{evaluation.run_id}/judgements").json()
+    assert (listed["items"], listed["sealed"]) == ([], 4 * ROWS)
+    out, error = io.StringIO(), io.StringIO()
+    for each in (run, evaluation.run):
+        call_command("report", each.name, "--json", stdout=out, stderr=error)
+        call_command("compare", each.name, evaluation.run.name, stdout=out, stderr=error)
+        for form in ("jsonl", "results"):
+            file = tmp_path / f"{form}-{each.pk}"
+            call_command("export", each.name, "--format", form, "--out", str(file), stderr=error)
+            out.write(file.read_text())
+    assert [mark for mark in MARKS if mark in out.getvalue()] == []
+    assert "24 ratings in a sealed test" in error.getvalue()
+
+
+def test_a_judgement_of_the_judge_stays_visible(
+    cast: dict[str, User], client_of: ClientOf, run: Run, metric: Metric, evaluation: Evaluation
+) -> None:
+    a_split(run, metric)
+    judged = run.judgements.get(row=label_of(evaluation).row_id)
+    page = client_of(cast["alice"]).get(reverse("runs:judgement", args=("physics", run.pk, judged.pk)))
+    assert "in a sealed test" in page.content.decode()
+
+
+def test_the_report_counts_agreement_among_raters_and_opens_with_the_test(
+    run: Run, metric: Metric, evaluation: Evaluation
+) -> None:
+    before = report_of(evaluation.run)
+    split = a_split(run, metric)
+    sealed = report_of(evaluation.run)
+    assert (sealed["left_out"]["sealed"], sealed["people_candidates"]) == (4 * ROWS, {})
+    assert sealed["raters"] == before["raters"]
+    assert report_of(run)["judges"] == []
+    sealed_test_open(test=sealed_test_close(test=split.test, run=run), run_metric=run.metrics.get())
+    opened = report_of(evaluation.run)
+    assert opened["left_out"]["sealed"] == 0
+    assert opened["people_candidates"] == before["people_candidates"]
+
+
+def report_of(run: Run) -> dict[str, Any]:
+    return report_document(Run.objects.get(pk=run.pk))
+
+
+def test_other_criteria_of_the_same_rating_stay_visible_without_its_comment(
+    run: Run, metric: Metric, rita: User, cast: dict[str, User]
+) -> None:
+    criteria = [CRITERION, WHY, Criterion(name="length", scale="five")]
+    evaluation = about(run, [rita], criteria=criteria)
+    for assignment in _all_claimed(evaluation, rita):
+        give(assignment, "bad", VALUE, 3, comment=COMMENT)
+    a_split(run, metric)
+    listed = Api(cast["alice"]).get(f"projects/physics/runs/{evaluation.run_id}/export?form=results")
+    lines = listed.getvalue()
+    assert (lines.count(b'"length"'), lines.count(VALUE.encode()), lines.count(COMMENT.encode())) == (
+        ROWS,
+        0,
+        0,
+    )
+
+
+@pytest.fixture
+def held(run: Run, metric: Metric, rita: User) -> list[Assignment]:
+    """Rita holds every item of a test that was closed after she had rated the first."""
+    evaluation = about(run, [rita], criteria=[CRITERION])
+    held = list(assignments.claim(evaluation=evaluation, user=rita, count=50))
+    give(held[0], "good")
+    sealed_test_close(test=a_split(run, metric).test, run=run)
+    return held
+
+
+def _undo(held: list[Assignment]) -> None:
+    ratings.undo(evaluation=held[0].evaluation, user=held[0].rater.user, key=uuid4())
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda held: give(held[1], "good"),
+        lambda held: ratings.change(assignment=held[0], values={0: "bad"}, key=uuid4()),
+        lambda held: ratings.skip(assignment=held[1], reason="unclear", key=uuid4()),
+        _undo,
+    ],
+)
+def test_no_rating_of_a_closed_test_changes_or_is_added(
+    held: list[Assignment], act: Callable[[list[Assignment]], object]
+) -> None:
+    with pytest.raises(DeskRefused) as refused:
+        act(held)
+    assert refused.value.code == "test_closed"
+
+
+def test_a_rater_gets_no_item_of_a_closed_test(held: list[Assignment]) -> None:
+    evaluation, rita = held[0].evaluation, held[0].rater.user
+    assignments.give_back(
+        evaluation=evaluation, user=rita, items=[each.pk for each in held], until=held[0].lease_until
+    )
+    Assignment.objects.filter(item__in=[each.item_id for each in held[1:]]).delete()
+    Item.objects.filter(evaluation=evaluation, rated=0).update(free=1)
+    assert assignments.claim(evaluation=evaluation, user=rita, count=50) == []
+
+
+def test_rows_of_a_split_are_never_gold_or_repeats(run: Run, metric: Metric, rita: User) -> None:
+    a_split(run, metric)
+    evaluation = about(run, [rita], criteria=[CRITERION], repeat_share=0.5)
+    assert not evaluation.items.filter(repeat_of__isnull=False).exists()
+    gold = gold_of_item(evaluation, item_at(evaluation, 1, "alpha", None), {CRITERION.name: "good"})
+    with pytest.raises(ValidationError, match="cannot be gold"):
+        gold_add(evaluation=evaluation, gold=[gold])
+
+
+def test_rows_that_check_raters_get_into_no_split(run: Run, metric: Metric, rita: User) -> None:
+    evaluation = about(run, [rita], criteria=[CRITERION])
+    gold_add(
+        evaluation=evaluation,
+        gold=[gold_of_item(evaluation, item_at(evaluation, 1, "alpha", None), {CRITERION.name: "good"})],
+    )
+    assert a_split(run, metric).rows.count() == ROWS - 1
+
+
+def test_labels_of_another_data_set_are_not_sealed(
+    project: Project, run: Run, metric: Metric, rita: User
+) -> None:
+    a_split(run, metric)
+    other: Version = a_judged_run(project, rows=ROWS, models=["alpha"]).version
+    evaluation = make_evaluation(project, [rita], version=other, side_by_side=False, criteria=[CRITERION])
+    for assignment in _all_claimed(evaluation, rita):
+        give(assignment, "good")
+    assert report_of(evaluation.run)["left_out"]["sealed"] == 0
