@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from datasets.core.kinds import PASS_FAIL, SCORE
 from judging.core.reading.clauses import (
@@ -50,6 +51,18 @@ _AFTER_SCORE = re.compile(
     r"(?:\sfor\sthis\s(?:answer|response|reply))?(?:\sis)?\s\Z",
     re.IGNORECASE,
 )
+_SOMEBODY_ELSE = re.compile(
+    r"\b(?:users?|others?|people|graders?|reviewers?|critics?|films?|movies?|books?|an?\s(?:\w{1,20}\s)?"
+    r"(?:answer|response|reply))\s(?:\w{1,20}\s){0,2}\Z|(?:用户|模型|作者|学生|别人|他人|有人|其他.{0,4})给(?!出)"
+    r"|[中里](?:说|称|提到|写道)|(?:满分|一般|普通|完美|理想)的?(?:回答|答案)|后[就便才]?[可能]",
+    re.IGNORECASE,
+)
+"""Before a word of judging: what others, or answers that are not this one, get."""
+_OBJECT = re.compile(r"\s(?:this|the|it|its|that|them|an?\s[a-z]{2,})\b", re.IGNORECASE)
+_COUNTERFACTUAL = re.compile(r"\s{0,3}(?:had|were)\s", re.IGNORECASE)
+_YES_OR_NO = re.compile(
+    r"(?:\A|(?<=[.!?。！？\n]))\s{0,3}(yes|no|是|否)(?=\s{0,2}(?:[.,!。，！\n]|\Z))", re.IGNORECASE
+)
 _RIGHT_AFTER = re.compile(r"(?:最终|综合|总分)\s{0,2}\Z")
 _IS = re.compile(r"\sis\s", re.IGNORECASE)
 _LINE_LABEL = re.compile(r"^[ \t]{0,9}([^\n:]{1,40}):", re.MULTILINE)
@@ -81,11 +94,33 @@ def _bare(text: EditedText, reader: Reader) -> Iterator[Statement | None]:
         yield statement(text, last, value, "bare")
     if of_line is None and reader.gives.kind in (PASS_FAIL, SCORE):
         yield _first_clause(text, first, reader)
+    if reader.gives.kind == PASS_FAIL and last is not None:
+        yield from _answers_that_differ(text, last, reader)
+
+
+def _answers_that_differ(
+    text: EditedText, last: tuple[int, int], reader: Reader
+) -> Iterator[Statement | None]:
+    """Yes and no to several questions, where the first or the last is what would be read."""
+    final = bare_value(text.text[slice(*last)], reader)
+    if final is not None and not _YES_OR_NO.match(text.text[slice(*last)]):
+        return
+    answers = list(islice(_YES_OR_NO.finditer(text.text), _MOST_LINES))
+    values = [read_word(answer[1], reader.gives, in_form=False) for answer in answers]
+    if len({value.value for value in values if value is not None}) > 1:
+        for answer, value in zip(answers, values, strict=True):
+            yield statement(text, answer.span(1), value, "bare")
 
 
 def _first_clause(text: EditedText, first: int, reader: Reader) -> Statement | None:
     end = clause_end(text.text, first, first + _MOST_BARE)
     value = bare_value(text.text[first:end], reader, needs_unit=True)
+    if (
+        value is not None
+        and text.text[end : end + 1] == ":"
+        and text.text[end + 1 : end + 3].strip().isdigit()
+    ):
+        return None  # Correct: 3 of 4
     if value is None or _echoes_rubric(text.text, reader):
         return None
     sentence = text.text[first : sentence_end(text.text, first, first + MOST_CHARACTERS)]
@@ -140,7 +175,7 @@ def _last_sentence(text: EditedText, reader: Reader) -> Iterator[Statement | Non
     if span is None:
         return
     sentence = text.text[slice(*span)]
-    if "?" in sentence or "？" in sentence or has_guard_word(sentence):
+    if "?" in sentence or "？" in sentence or has_guard_word(sentence) or _COUNTERFACTUAL.match(sentence):
         return
     plain = _BRACKETED.sub(lambda bracket: _BLANK * len(bracket[0]), sentence)
     start = 0
@@ -168,6 +203,10 @@ def _number_of(clause: str, written: str, reader: Reader) -> tuple[int, Value] |
     return number.start(), value_of(number, notes, reader.gives, reader.other_scale)
 
 
+_DONE_TO = ("rated", "gave", "awarded", "assigned", "scored")
+"""With an object they say what somebody did; without, what was done to the answer."""
+
+
 def _is_said(before: str, unit: bool) -> bool:
     if _AFTER_SCORE.search(before) or (unit and _RIGHT_AFTER.search(before)):
         return True
@@ -178,7 +217,12 @@ def _is_said(before: str, unit: bool) -> bool:
     if said is not None and "我" in before[: said.start()]:
         return ANY_NUMBER.search(before, said.end()) is None
     said = _last(_JUDGING, before) if unit else None
-    return said is not None and ANY_NUMBER.search(before, said.end()) is None
+    if said is None or ANY_NUMBER.search(before, said.end()) is not None:
+        return False
+    by_others = _SOMEBODY_ELSE.search(
+        before[: said.end()] if said[0] in "给給打评評得" else before[: said.start()]
+    )
+    return by_others is None and not (said[0].lower() in _DONE_TO and _OBJECT.match(before, said.end()))
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -18,6 +18,7 @@ from judging.core.reading.clauses import (
     is_correction,
     is_negated,
     is_provisional,
+    sentence_end,
     short_clause_before,
 )
 from judging.core.reading.clean import plain_characters
@@ -272,6 +273,16 @@ _AFTER_NAME = re.compile(
     r"|\s(?:should\sbe|est\sde|es|ist)(?=\s)|\s{1,3}[-–—]{1,2}(?=\s))?",
     re.IGNORECASE,
 )
+_OWNER = re.compile(
+    r"(?:\w['’]s|\b(?:model|assistant|student|user|expected|gold|his|her|their))\s{1,3}(?:final\s)?\Z",
+    re.IGNORECASE,
+)
+"""Before `answer`: what follows is what somebody answered, not a verdict."""
+_CHANGED_TO = re.compile(
+    rf"(?:改为|改成|调整为|下调至|降为|降到|(?:chang|revis|lower|rais|adjust)\w{{1,4}}\s(?:it\s|this\s)?to(?:\sa)?)\s{{0,2}}"
+    rf"({_NUMBER})(?![0-9])",
+    re.IGNORECASE,
+)
 _NEXT_LINE = re.compile(r"[ \t]{0,40}\n\s{0,40}")
 _TAG_END = re.compile(r"\s{0,3}>([^<>]{1,160})</")
 
@@ -289,7 +300,10 @@ def _named(text: EditedText, reader: Reader) -> Iterator[Statement | None]:
             written = written_from(tag[1], 0, len(tag[1]), whole=True)
             yield statement(text, (opening, tag.end(1)), reader.read(written), "tag", strength(name))
         else:
-            yield _labelled(text, name, reader)
+            labelled = _labelled(text, name, reader)
+            yield labelled
+            if labelled is not None and reader.gives.kind == SCORE:
+                yield _changed(text, name, labelled, reader)
 
 
 def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> Statement | None:
@@ -304,7 +318,8 @@ def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> Statemen
         return None
     if name["alone"] and mark is not None and not mark.strip(" ]】").endswith((":", "=")):
         return None  # 总是 is no label
-    if has_guard_word(source[clause_start(source, name.start()) : name.start()]):
+    before = source[clause_start(source, name.start()) : name.start()]
+    if has_guard_word(before) or (name[0].lower().endswith("answer") and _OWNER.search(before)):
         return None
     start = next_line.end() if next_line else after.end()
     if next_line:
@@ -317,6 +332,17 @@ def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> Statemen
     elsewhere = scale is not None and ends_elsewhere(scale, reader.gives.max_score)
     value = reader.read(written, elsewhere)
     return statement(text, (name.start(), written.end), value, "label", strength(name), name[0])
+
+
+def _changed(text: EditedText, name: re.Match[str], labelled: Statement, reader: Reader) -> Statement | None:
+    """Another number that the label's sentence changes the value to; which of the two counts is left open."""
+    limit = sentence_end(text.text, name.end(), name.end() + _LOOK_AHEAD)
+    match = _CHANGED_TO.search(text.text, name.end(), limit)
+    if match is None:
+        return None
+    value = reader.read(Written(match[1], (), match.end(1)))
+    place = text.original_span(*match.span(1))
+    return None if value is None else Statement(value, *place, "label", labelled.strength)
 
 
 def _without_stop(written: Written) -> Written:
