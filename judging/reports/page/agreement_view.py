@@ -307,8 +307,8 @@ def confusion_of(
             JUDGES, agreement["metric"], rater=agreement["judge"], other=agreement["against"], **values
         )
 
-    binary = "true_positive_rate" in agreement and {*labels} <= {"true", "false"}
-    texts = [pass_or_fail(label == "true") for label in labels] if binary else label_texts(labels)
+    binary = all(isinstance(label, bool) for label in labels)
+    texts = [pass_or_fail(label) for label in labels] if binary else label_texts(labels)
     rows = [
         (
             text,

@@ -126,7 +126,7 @@ def test_the_confusion_table_has_the_judges_highest_value_on_top() -> None:
 
 
 def test_pass_and_fail_are_words_along_the_sides_of_the_table() -> None:
-    table = {"labels": ["false", "true"], "confusion": [[11, 1], [4, 22]], "true_positive_rate": 0.96}
+    table = {"labels": [False, True], "confusion": [[11, 1], [4, 22]], "true_positive_rate": 0.96}
     confusion = confusion_of(a_judge(**table), LINKS)
     assert confusion is not None
     assert (confusion.labels, [label for label, _cells in confusion.rows]) == (
