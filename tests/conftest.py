@@ -54,7 +54,9 @@ ALIKE_ON_ALL_DATABASES = (
         f"tests/datasets/views/test_{name}.py"
         for name in ("file_import", "format_guide", "repair", "version")
     ),
+    "tests/datasets/versions/test_round_trip.py",
     "tests/judging/test_guides.py",
+    "tests/judging/people/test_blind_side.py",
     "tests/judging/deletion/test_pages.py",
     "tests/judging/endpoints/test_pages.py",
     *(f"tests/judging/metrics/editor/test_{name}.py" for name in ("preview", "scripts")),
@@ -62,13 +64,21 @@ ALIKE_ON_ALL_DATABASES = (
     *(f"tests/judging/metrics/test_{name}.py" for name in ("reference_pages", "transfer")),
     *(
         f"tests/judging/management/test_{name}.py"
-        for name in ("evaluate_command", "evaluate_messages", "report_command", "rules_command")
+        for name in (
+            "evaluate_command",
+            "evaluate_messages",
+            "evaluate_pairs",
+            "import_dataset_command",
+            "import_results_command",
+            "report_command",
+            "rules_command",
+        )
     ),
     *(f"tests/judging/people/views/test_{name}.py" for name in ("desk", "evaluations")),
-    "tests/judging/reports/comparison/test_views.py",
+    *(f"tests/judging/reports/comparison/test_{name}.py" for name in ("changes", "views")),
     *(
         f"tests/judging/reports/test_{name}.py"
-        for name in ("files", "notebook_docs", "pages", "people_result")
+        for name in ("files", "notebook_docs", "outcomes", "pages", "people_result", "published_results")
     ),
     *(f"tests/judging/review/test_{name}.py" for name in ("judgement_page", "permissions")),
     "tests/judging/review/teamwork/test_pages.py",
@@ -191,8 +201,9 @@ def select(items: list[pytest.Item], config: pytest.Config, is_wanted: Callable[
 
 
 def may_differ(item: pytest.Item) -> bool:
-    """Return whether the result may depend on the database. Not for tests without one, nor for page and form tests
-    whose queries are covered by other tests: those of services, and test_every_address.py, which opens every page."""
+    """Return whether the result may depend on the database. Not for tests without one, nor for tests of pages, forms,
+    commands and figures whose queries are covered by other tests: those of services and frames, and
+    test_every_address.py, which opens every page."""
     uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
     return bool(uses) and not item.nodeid.startswith(ALIKE_ON_ALL_DATABASES)
 
