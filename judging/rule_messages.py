@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from datasets.core.texts import Text
 from datasets.messages import json_problem, translated
+from judging.core.answer_format import Language
 from judging.core.rules import evaluate, formats, functions, keywords, lint, python_blocks
 from judging.core.rules.evaluate import FORGIVEN
 from judging.core.rules.functions import BY_WORD
@@ -34,7 +35,7 @@ _NAMED = {
 }
 
 
-def reader_language() -> str:
+def reader_language() -> Language:
     """The user's language, restricted to the two that programs can be written in."""
     return "zh" if (get_language() or "").startswith("zh") else "en"
 

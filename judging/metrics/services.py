@@ -66,10 +66,27 @@ def metric_restore_version(*, version: MetricVersion, user: User | None) -> Metr
 def metric_copy(*, metric: Metric, user: User | None) -> Metric:
     """Create a metric with a copy of the newest version, under the first free name."""
     definition = MetricDefinition.from_json(newest_version(metric).definition)
-    taken = set(Metric.objects.filter(project=metric.project).values_list("name", flat=True))
-    names = (f"{metric.name[:180]} ({number})" for number in range(2, len(taken) + 3))
-    name = next(name for name in names if name not in taken)
+    name = _free_name(metric.project, metric.name)
     return metric_create(project=metric.project, definition=renamed(definition, name), user=user)
+
+
+def metric_ensure(*, project: Project, definition: MetricDefinition, user: User | None) -> MetricVersion:
+    """The newest version of a metric with this definition: that of its name, if it is the same, or else of a new metric
+    under the first free name."""
+    metric = Metric.objects.filter(project=project, name=definition.name, archived_at=None).first()
+    if metric is not None:
+        newest = newest_version(metric)
+        if MetricDefinition.from_json(newest.definition) == definition:
+            return newest
+    named = renamed(definition, _free_name(project, definition.name))
+    return newest_version(metric_create(project=project, definition=named, user=user))
+
+
+def _free_name(project: Project, name: str) -> str:
+    """The name, with the first free number from 2 if a metric of the project has it."""
+    taken = set(Metric.objects.filter(project=project).values_list("name", flat=True))
+    numbered = (f"{name[:180]} ({number})" for number in range(2, len(taken) + 3))
+    return next(free for free in (name, *numbered) if free not in taken)
 
 
 def renamed(definition: MetricDefinition, name: str) -> MetricDefinition:

@@ -6,6 +6,7 @@ from django.urls import path
 
 from judging.metrics import lint_views, reading_views, transfer_views, views
 from judging.metrics.editor.page import JudgeEditor
+from judging.metrics.gallery import views as gallery_views
 from judging.metrics.rule_editor.page import RuleEditor
 
 app_name = "metrics"
@@ -15,6 +16,7 @@ _judge, _rules = {"kind": JudgeEditor}, {"kind": RuleEditor}
 urlpatterns = [
     path("", views.metrics, name="list"),
     path("new/", views.new, name="new"),
+    path("gallery/<slug:card>/", gallery_views.card, name="gallery"),
     path("preview/", views.preview, _judge, name="preview"),
     path("lint/", lint_views.lint_template, name="lint"),
     path("try/", views.try_row, _judge, name="try"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,10 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from datasets.messages import translated
 from evalsite import access, archiving
 from evalsite.access import May, signed_in
-from evalsite.accounts.drafts import drafts_of_new
-from evalsite.accounts.models import Project
 from evalsite.audit import Action
-from judging.core.builtin import BUILTINS, chosen
+from judging.core.gallery import start_of
 from judging.core.metric_definition import SCRIPT_KINDS, JudgeModel, MetricDefinition, Script, Step
 from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.keywords import AGGREGATES
@@ -28,14 +26,14 @@ from judging.metrics import selectors, services
 from judging.metrics.access import get_metric, get_metric_version
 from judging.metrics.editor import samples
 from judging.metrics.editor.kind_fields import GIVES_NAMES, form_kind
-from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric, template_label, templates
+from judging.metrics.editor.page import EditorPage, JudgeEditor, new_judge_metric
 from judging.metrics.editor.starting_points import definition_of
+from judging.metrics.gallery.views import show_gallery
 from judging.metrics.rule_editor.guide import field_rules, guide, program_text
 from judging.metrics.rule_editor.page import RuleEditor, new_rule_metric
 from judging.metrics.version_diff import parts_of_definitions
 from judging.rule_messages import reader_language
 
-MAX_FIELD = 60  # characters of a field offered as reference; its name is part of a draft's key
 REFERENCE_PAGES = ("rules", "prompts", "metrics-file", "results", "imports")
 
 
@@ -84,27 +82,16 @@ def restore(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 
 @login_required
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """A new judge metric: choose a template, then edit."""
+    """A new judge metric: choose one from the gallery, then edit."""
     project = access.get_project(request, slug, May.METRICS)
     start = request.POST.get("start", request.GET.get("start"))
     if start is None:
-        drafts = drafts_of_new(signed_in(request), project, JudgeEditor.draft_form)
-        starts = [(builtin, template_label(builtin)) for builtin in templates()]
-        context = {"starts": starts, "drafts": drafts, "fields": reference_fields(project)}
-        return render(request, "metrics/start.html", context)
+        return show_gallery(request, project)
     if (definition := definition_of(project, start)) is not None:
         return JudgeEditor.of_new(request, project, definition, start).respond()
-    field = request.GET.get("reference", "")
-    start = f"{start}:{field}" if field in reference_fields(project) and start in BUILTINS else start
-    start = start if chosen(start) else ""
+    of_gallery = start_of(start)
+    start = of_gallery.text if of_gallery else ""
     return JudgeEditor.of_new(request, project, new_judge_metric(start), start).respond()
-
-
-def reference_fields(project: Project) -> list[str]:
-    """The fields of the newest usable version that a template can take its reference from, besides ref_answer."""
-    version = samples.chosen_version(project, QueryDict())
-    found = version.fields_found if version else {}
-    return [name for name in found if name not in ("ref_answer", "rubric", "id") and len(name) <= MAX_FIELD]
 
 
 @login_required

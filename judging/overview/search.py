@@ -94,7 +94,7 @@ KINDS = (
 # Pages and actions of a project: name, URL name, permission.
 PAGES = (
     (_("Upload data set"), "datasets:upload", May.UPLOAD),
-    (_("Write a metric"), "metrics:new", May.METRICS),
+    (_("Choose a metric"), "metrics:new", May.METRICS),
     (_("New rule metric"), "metrics:rules_new", May.METRICS),
     (_("New endpoint"), "endpoints:new", May.MANAGE),
     (_("New run"), "runs:new", May.RUN),

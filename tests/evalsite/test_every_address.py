@@ -129,9 +129,9 @@ table(POST, MANAGE, "endpoints:try endpoints:publish endpoints:archive endpoints
 table(
     GET,
     WORK,
-    "metrics:list metrics:new metrics:rules_start metrics:rules_new metrics:rules_reference metrics:reference "
-    "metrics:import metrics:export_all metrics:edit metrics:export metrics:compare metrics:export_version "
-    "metrics:versions metrics:version metrics:reading",
+    "metrics:list metrics:new metrics:gallery metrics:rules_start metrics:rules_new metrics:rules_reference "
+    "metrics:reference metrics:import metrics:export_all metrics:edit metrics:export metrics:compare "
+    "metrics:export_version metrics:versions metrics:version metrics:reading",
 )
 table(
     POST,
@@ -278,7 +278,7 @@ def metric_places(project: Project) -> Places:
     MetricVersion.objects.create(metric=metric, number=1, definition=definition)
     return {
         "endpoints": {"endpoint": endpoint.pk},
-        "metrics": {"metric": metric.pk, "number": 1, "page": "prompts"},
+        "metrics": {"metric": metric.pk, "number": 1, "page": "prompts", "card": "faithful"},
         "runs:metric_people": {"metric": metric.pk},
     }
 

@@ -6,7 +6,7 @@ are two candidates' answers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from datasets.core.kinds import CATEGORY, CHECKLIST, COMPARISON, PASS_FAIL, SCORE
@@ -62,14 +62,6 @@ def with_reference(source: str, field: str) -> str:
     the place of a blank one."""
     name = f"data.{field}" if field.isidentifier() else f"data[{field!r}]"
     return source.replace("data.ref_answer", f"({name} | default(none))")
-
-
-def chosen(start: str) -> Builtin | None:
-    """The built-in template that a metric starts from: its name, or name and reference field with a colon between;
-    None if there is none of that name."""
-    name, _colon, field = start.partition(":")
-    builtin = BUILTINS.get(name)
-    return replace(builtin, source=with_reference(builtin.source, field)) if builtin and field else builtin
 
 
 def _load(name: str) -> Builtin:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from datasets.core.kinds import PASS_FAIL
 from evalsite.accounts.models import Project
-from judging.core.builtin import PAIR, chosen
+from judging.core.gallery import start_of
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import KINDS, ScriptKind
 from judging.messages import reason_sentence
@@ -21,7 +21,6 @@ from judging.metrics.editor.asking_fields import AskingForm, asking_values
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, unified
 from judging.metrics.editor.kind_fields import (
     CANDIDATES,
-    FIXED_SCALES,
     KIND_FLAGS,
     KindForm,
     kind_initial,
@@ -251,19 +250,14 @@ def _typed_judge(typed: QueryDict, number: int, before: JudgeModel) -> JudgeMode
 
 
 def starting_definition(start: str, name: str) -> MetricDefinition:
-    """A new metric's definition, from the built-in template `start` or blank."""
-    builtin = chosen(start)
-    compares_candidates = builtin is not None and builtin.kind == PAIR
-    judge = JudgeModel(name="", template=builtin.source if builtin else "", both_orders=compares_candidates)
-    gives = builtin.gives if builtin else PASS_FAIL
-    low, high = FIXED_SCALES.get(gives, (1.0, 10.0))
+    """A new metric's definition, from the start in the gallery (`core.gallery.start_of`) or blank."""
+    of_gallery = start_of(start)
+    if of_gallery is not None:
+        return msgspec.structs.replace(of_gallery.definition, name=name)
     return MetricDefinition(
         name=name,
-        min_score=low,
-        max_score=high,
-        judges=(judge,),
-        gives=gives,
-        compares="all" if compares_candidates else "reference",
+        judges=(JudgeModel(name="", template=""),),
+        gives=PASS_FAIL,
         ask_again=1,
         structured="auto",
     )

@@ -6,6 +6,7 @@ rule_editor.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +22,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from evalsite.access import signed_in
 from evalsite.accounts.drafts import FormDraft, form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
-from judging.core.builtin import BUILTINS, PAIR, Builtin, chosen
+from judging.core.builtin import BUILTINS, PAIR
+from judging.core.gallery import gallery, start_of
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.replies import ParserError, make_parser
 from judging.metrics import services
@@ -47,6 +48,8 @@ from judging.metrics.editor.step_forms import ScriptForm, with_step_change
 from judging.metrics.lint_views import template_lint_view
 from judging.metrics.models import Metric, MetricVersion
 from judging.rule_messages import reader_language
+
+MAX_START = 96  # characters of a start in a draft's key
 
 
 class EditorForm(Protocol):
@@ -111,7 +114,7 @@ class EditorPage(ABC, Generic[Form]):
         cls, request: HttpRequest, project: Project, before: MetricDefinition, start: str = ""
     ) -> Self:
         """The editor of an unsaved metric. Each starting template has a separate draft."""
-        draft = form_draft(request, project, cls.draft_form, f"new-{start}" if start else "new")
+        draft = form_draft(request, project, cls.draft_form, _draft_key(start))
         return cls(request, project, before, draft=draft)
 
     @classmethod
@@ -201,6 +204,13 @@ class EditorPage(ABC, Generic[Form]):
         return render(self.request, self.template, context, status=status)
 
 
+def _draft_key(start: str) -> str:
+    """The key of a new metric's draft. A long start is cut and ends with a digest, since keys have a limit."""
+    if len(start) > MAX_START:
+        start = start[: MAX_START - 13] + "~" + hashlib.sha256(start.encode()).hexdigest()[:12]
+    return f"new-{start}" if start else "new"
+
+
 def _typed(request: HttpRequest, draft: FormDraft | None) -> QueryDict:
     """The submitted data, or else the draft's."""
     return request.POST or (draft and draft.data) or request.POST
@@ -239,7 +249,7 @@ class JudgeEditor(EditorPage[MetricForms]):
             else None,
             "sample_reply": self.typed.get("sample_reply", ""),
             "past": self.past_replies(),
-            "templates": [(template.name, template_label(template)) for template in templates()],
+            "templates": templates(),
         }
 
     def preview(self) -> HttpResponse:
@@ -314,36 +324,18 @@ class PastReplies:
     error: str = ""
 
 
-def templates() -> list[Builtin]:
-    """The built-in templates in the user's language."""
-    return [builtin for builtin in BUILTINS.values() if builtin.language == reader_language()]
-
-
-_LABELS = {
-    "single_turn_score": gettext_lazy("Scoring, single turn"),
-    "single_turn_comparison": gettext_lazy("Comparison with the reference, single turn"),
-    "single_turn_reference": gettext_lazy("Scoring against the reference, single turn"),
-    "single_turn_pass_fail": gettext_lazy("Pass or fail, single turn"),
-    "single_turn_category": gettext_lazy("Category, single turn"),
-    "multi_turn_score": gettext_lazy("Scoring, multi-turn"),
-    "multi_turn_comparison": gettext_lazy("Comparison with the reference, multi-turn"),
-    "multi_turn_reference": gettext_lazy("Scoring against the reference, multi-turn"),
-    "multi_turn_pass_fail": gettext_lazy("Pass or fail, multi-turn"),
-    "multi_turn_category": gettext_lazy("Category, multi-turn"),
-    "multi_turn_checklist": gettext_lazy("Checklist (a rubric for each row)"),
-    "single_turn_pair": gettext_lazy("Comparison of candidates, single turn"),
-    "multi_turn_pair": gettext_lazy("Comparison of candidates, multi-turn"),
-    "reference_pair": gettext_lazy("Comparison of candidates by the reference"),
-}
-
-
-def template_label(builtin: Builtin) -> str:
-    """The display name of a built-in template."""
-    return str(_LABELS[builtin.name.partition(".")[0]])
+def templates() -> list[tuple[str, str]]:
+    """(name, label) of the built-in templates in the user's language."""
+    language = reader_language()
+    return [
+        (f"{card.builtin}.{language}", card.name.text(language))
+        for card in gallery().values()
+        if card.builtin
+    ]
 
 
 def new_judge_metric(start: str) -> MetricDefinition:
-    """A new metric that starts from the built-in template `start`, or from scratch."""
+    """A new metric that starts from the gallery, or from scratch."""
     names = {
         "score": _("Quality"),
         "comparison": _("Against the reference"),
@@ -353,5 +345,9 @@ def new_judge_metric(start: str) -> MetricDefinition:
         "checklist": _("Checklist"),
         PAIR: _("Better answer"),
     }
-    builtin = chosen(start)
-    return starting_definition(start, names[builtin.kind] if builtin else "")
+    of_gallery = start_of(start)
+    if of_gallery is None:
+        return starting_definition("", "")
+    card = of_gallery.card
+    builtin = BUILTINS.get(f"{card.builtin}.{of_gallery.language}")
+    return starting_definition(start, names[builtin.kind] if builtin else card.name.text(reader_language()))

@@ -1,7 +1,10 @@
+from urllib.parse import urlencode
+
 import pytest
 
 from judging.core.answer_format import answer_format
-from judging.core.builtin import BUILTINS, NAMES, builtin, chosen
+from judging.core.builtin import BUILTINS, NAMES, builtin
+from judging.core.gallery import start_of
 from judging.core.injection_check import holds_verdict
 from judging.core.lint import says_how_to_answer
 from judging.core.metric_definition import JudgeModel, Label, MetricDefinition
@@ -53,18 +56,13 @@ def test_the_reference_is_the_uploaded_one_or_else_the_last_message(name: str) -
 @pytest.mark.parametrize("field", ["standard", "标准 答案"])
 @pytest.mark.parametrize("name", names_of("reference", "comparison"))
 def test_the_reference_may_be_another_field(name: str, field: str) -> None:
-    template = chosen(f"{name}:{field}")
-    assert template is not None
-    assert "other" in rendered(name, source=template.source, **{field: "other"}, ref_answer="uploaded")
-    text = rendered(name, source=template.source, ref_answer="uploaded", gt="last")
+    start = start_of(f"{name}:{urlencode({'reference': field})}")
+    assert start is not None
+    template = start.definition.judges[0].template
+    assert "other" in rendered(name, source=template, **{field: "other"}, ref_answer="uploaded")
+    text = rendered(name, source=template, ref_answer="uploaded", gt="last")
     assert "uploaded" not in text
     assert "last" in text
-
-
-def test_a_template_that_does_not_exist_is_none() -> None:
-    assert chosen("nonsense") is None
-    assert chosen("nonsense:field") is None
-    assert chosen(NAMES[0]) == BUILTINS[NAMES[0]]
 
 
 @pytest.mark.parametrize("name", names_of("reference", "comparison"))

@@ -182,7 +182,7 @@ def test_a_connection_that_works_names_the_next_step(
 ) -> None:
     page = client_of(alice).post(page_of(live, "test/"), headers={"HX-Request": "true"})
     assert '<div id="next" hx-swap-oob="true">' in page.text
-    assert "Write a metric" in page.text
+    assert "Choose a metric" in page.text
 
 
 def test_what_the_server_refuses_is_said_and_remembered(

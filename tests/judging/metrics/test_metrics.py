@@ -9,7 +9,7 @@ import pytest
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
-from judging.core.builtin import BUILTINS, PAIR, chosen
+from judging.core.builtin import BUILTINS, PAIR
 from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 from judging.core.results import JudgeCall, JudgementResult, Verdict
 from judging.core.values import Outcome
@@ -22,7 +22,7 @@ from judging.records.models import Run
 from judging.runs.services import ChosenMetric, run_create
 from tests.conftest import ClientOf
 from tests.judging.judged import judge, said
-from tests.judging.metrics.conftest import form_of, imported
+from tests.judging.metrics.conftest import form_of
 from tests.make import a_version
 
 METRICS = "/p/physics/metrics/"
@@ -59,10 +59,10 @@ def test_nobody_else_changes_or_tries_them(
     assert client_of(cast[name]).post(METRICS + what).status_code == status
 
 
-def test_a_metric_begins_with_a_template_in_the_readers_language(
+def test_the_editor_offers_the_templates_in_the_readers_language(
     client_of: ClientOf, alice: User, project: Project
 ) -> None:
-    page = client_of(alice).get(METRICS + "new/", headers={"Accept-Language": "zh-hans"})
+    page = client_of(alice).get(METRICS + "new/?start=", headers={"Accept-Language": "zh-hans"})
     assert "single_turn_score.zh" in page.text
     assert "single_turn_score.en" not in page.text
 
@@ -347,8 +347,7 @@ def test_the_templates_have_the_names_of_ti_one(
     name: str, label: str, client_of: ClientOf, alice: User, project: Project
 ) -> None:
     page = client_of(alice).get(METRICS + "new/", headers={"Accept-Language": "zh-hans"}).text
-    card = page[page.index(f"<h3>{label}</h3>") :]
-    assert f"?start={name}" in card[: card.index("</div>")]
+    assert f'metrics/gallery/{name.removesuffix(".zh")}/">{label}</a>' in page
 
 
 def test_without_judge_and_script_there_is_nothing_to_save(
@@ -478,18 +477,6 @@ def test_of_a_long_reply_the_end_is_shown_where_the_verdict_is(
     page = client_of(alice).post(page_of(judged, "past-replies/"), form_of(judged, read="0")).text
     assert "so on Score: [[8]]</div>" in page
     assert "beginning" not in page
-
-
-def test_the_reference_of_a_template_may_be_another_field(
-    client_of: ClientOf, alice: User, project: Project
-) -> None:
-    imported(project, "rows", [{"messages": [{"role": "user", "content": "Why?"}], "standard": "So."}])
-    client, name = client_of(alice), "single_turn_comparison.en"
-    assert "<option>standard</option>" in client.get(METRICS + "new/").text
-    page = client.get(METRICS + "new/", {"start": name, "reference": "standard"})
-    assert page.context["form"].judges[0]["template"].value() == chosen(f"{name}:standard").source  # type: ignore[union-attr]
-    unknown = client.get(METRICS + "new/", {"start": name, "reference": "nonsense"})
-    assert unknown.context["form"].judges[0]["template"].value() == BUILTINS[name].source
 
 
 def test_a_trial_shows_what_postprocess_makes_of_the_reply(

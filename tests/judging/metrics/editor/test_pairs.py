@@ -79,7 +79,7 @@ def test_the_templates_for_two_answers_are_offered(
     client_of: ClientOf, alice: User, project: Project
 ) -> None:
     page = client_of(alice).get(METRICS + "new/").text
-    assert all(f"?start={name}_pair.en" in page for name in ("single_turn", "multi_turn", "reference"))
+    assert all(f"gallery/{name}_pair/" in page for name in ("single_turn", "multi_turn", "reference"))
 
 
 def test_all_pairs_are_saved(client_of: ClientOf, alice: User, live: Endpoint) -> None:

@@ -1,0 +1,89 @@
+"""The gallery as shown: its cards in the user's language, filtered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from datasets.core.kinds import COMPARISON
+from datasets.messages import translated
+from judging.core.gallery import TASKS, Card, searched
+from judging.core.gallery.fields import FIELDS
+from judging.metrics.editor.kind_fields import CANDIDATES, GIVES_NAMES
+from judging.rule_messages import reader_language
+
+TASK_NAMES: dict[str, str | Promise] = {
+    "template": gettext_lazy("Templates for any task"),
+    "general": gettext_lazy("General"),
+    "rag": gettext_lazy("Answers from retrieved context (RAG)"),
+    "chat": gettext_lazy("Chat"),
+    "code": gettext_lazy("Code"),
+    "translation": gettext_lazy("Translation"),
+    "summary": gettext_lazy("Summarisation"),
+    "agent": gettext_lazy("Agents"),
+    "safety": gettext_lazy("Safety"),
+    "format": gettext_lazy("Format and match, without a judge model"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCard:
+    """A card in the user's language. `needs`: the names of the fields that it reads besides question and answer."""
+
+    card: Card
+    name: str
+    sentence: str
+    gives: str
+    needs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTask:
+    """A task and its cards."""
+
+    name: str
+    cards: list[ShownCard]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option of a filter."""
+
+    value: str
+    name: str
+    chosen: bool
+
+
+def kind_of(card: Card) -> str:
+    """What a card gives, comparisons of candidates apart from those with the reference."""
+    return CANDIDATES if card.gives == COMPARISON and card.compares_candidates else card.gives
+
+
+def shown(card: Card) -> ShownCard:
+    language = reader_language()
+    needs = [translated(FIELDS[name].label) for name in card.mapped_fields if not FIELDS[name].optional]
+    gives = str(GIVES_NAMES[kind_of(card)])
+    return ShownCard(card, card.name.text(language), card.sentence.text(language), gives, needs)
+
+
+def shown_tasks(query: QueryDict) -> list[ShownTask]:
+    """The cards that the query (task, gives, q) selects, by task; tasks without any are left out."""
+    task, gives = query.get("task", ""), query.get("gives", "")
+    cards = [
+        card
+        for card in searched(query.get("q", ""))
+        if (not task or card.task == task) and (not gives or kind_of(card) == gives)
+    ]
+    by_task = ((name, [shown(card) for card in cards if card.task == name]) for name in TASKS)
+    return [ShownTask(str(TASK_NAMES[name]), matches) for name, matches in by_task if matches]
+
+
+def task_choices(query: QueryDict) -> list[Choice]:
+    return [Choice(task, str(TASK_NAMES[task]), query.get("task") == task) for task in TASKS]
+
+
+def gives_choices(query: QueryDict) -> list[Choice]:
+    return [Choice(kind, str(name), query.get("gives") == kind) for kind, name in GIVES_NAMES.items() if kind]

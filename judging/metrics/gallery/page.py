@@ -1,0 +1,154 @@
+"""The page of a card: its fields mapped to the columns of a data set, and its prompt on a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest, QueryDict
+
+from datasets.messages import translated
+from evalsite.accounts.models import Project
+from evalsite.web.numbers import whole
+from judging.core.gallery import LANGUAGES, Card, Start
+from judging.core.gallery.fields import FIELDS, guessed_fields, unmapped
+from judging.core.metric_definition import MetricDefinition
+from judging.endpoints.models import Endpoint
+from judging.endpoints.selectors import endpoints_of
+from judging.metrics.editor import samples
+from judging.metrics.editor.preview import PromptPreview, preview_prompt
+from judging.metrics.editor.samples import Sample
+from judging.metrics.editor.scripts import ScriptRun, script_runs
+from judging.metrics.gallery.cards import shown
+from judging.rule_messages import reader_language
+
+MAX_COLUMN = 60  # characters of the name of a column that is offered
+_NOT_OFFERED = ("id", "rubric")
+_PREFIX = "field-"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """A field that the metric reads, and the column that is chosen for it ('' for none)."""
+
+    name: str
+    label: str
+    column: str
+    fallback: str
+    optional: bool
+    is_missing: bool
+
+
+class CardPage:
+    """One request for the page of a card. `typed`: in, row_version, endpoint, and `field-NAME` for each field."""
+
+    def __init__(self, request: HttpRequest, project: Project, card: Card, typed: QueryDict) -> None:
+        self.project, self.card, self.typed = project, card, typed
+        self.last_version = samples.last_version(request, project, typed)
+
+    @cached_property
+    def sample(self) -> Sample | None:
+        return samples.choose_sample(self.project, self.typed, self.last_version)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns of the previewed version that can be chosen."""
+        names = self.sample.version.fields_found if self.sample else {}
+        return [name for name in names if name not in _NOT_OFFERED and len(name) <= MAX_COLUMN]
+
+    @cached_property
+    def mapping(self) -> dict[str, str]:
+        """The chosen column of each field, or one guessed by its name."""
+        guessed = guessed_fields(self.card.mapped_fields, self.columns)
+        mapping: dict[str, str] = {}
+        for name in self.card.mapped_fields:
+            column = self.typed.get(_PREFIX + name)
+            is_chosen = column is not None and (not column or column in self.columns)
+            mapping[name] = (column if is_chosen else guessed.get(name, "")) or ""
+        return mapping
+
+    @property
+    def fields(self) -> list[FieldChoice]:
+        missing = self.missing
+        return [
+            FieldChoice(
+                name,
+                translated(FIELDS[name].label),
+                column,
+                "data.question" if name == "source" else "ref_answer" if name == "reference" else "",
+                FIELDS[name].optional,
+                name in missing,
+            )
+            for name, column in self.mapping.items()
+        ]
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """The fields for which a column has to be chosen first."""
+        return unmapped(self.card.mapped_fields, self.mapping)
+
+    @cached_property
+    def start(self) -> Start:
+        wanted = self.typed.get("in") or reader_language()
+        language = next((language for language in LANGUAGES if language == wanted), LANGUAGES[0])
+        return Start(self.card, language, self.mapping)
+
+    @cached_property
+    def endpoints(self) -> list[Endpoint]:
+        """The project's endpoints, those with a passed connection test first."""
+        rows = endpoints_of(self.project) if self.card.asks_judge else Endpoint.objects.none()
+        return sorted(rows, key=lambda endpoint: not endpoint.works)
+
+    @cached_property
+    def endpoint(self) -> Endpoint | None:
+        """The chosen judge, else the first one that passed its connection test."""
+        pk = whole(self.typed.get("endpoint", ""))
+        chosen = next((endpoint for endpoint in self.endpoints if endpoint.pk == pk), None)
+        return chosen or next((endpoint for endpoint in self.endpoints if endpoint.works), None)
+
+    @cached_property
+    def definition(self) -> MetricDefinition:
+        """The metric as it would be saved."""
+        definition, judge = self.start.definition, self.endpoint
+        if judge is None or not definition.judges:
+            return definition
+        asked = msgspec.structs.replace(definition.judges[0], name=judge.name, endpoint=judge.pk)
+        return msgspec.structs.replace(definition, judges=(asked,))
+
+    @property
+    def needs_editing(self) -> bool:
+        """Whether something has to be written before the metric can be used: the labels of a category."""
+        return self.card.gives == "category"
+
+    @property
+    def can_use(self) -> bool:
+        has_judge = self.endpoint is not None or not self.card.asks_judge
+        return has_judge and not self.missing and not self.needs_editing
+
+    @cached_property
+    def preview(self) -> PromptPreview:
+        sample = self.sample
+        prompt = None
+        if sample and self.definition.judges and not self.missing:
+            prompt = preview_prompt(self.definition, 0, sample.item_for(self.definition))
+        versions = samples.versions_offered(self.project, sample)
+        return PromptPreview(self.definition, 0, sample, prompt, versions, {})
+
+    @property
+    def script_run(self) -> ScriptRun | None:
+        """What the script of a metric without a judge returns on the row."""
+        if not self.definition.scripts or self.definition.judges or self.missing:
+            return None
+        return script_runs(self.definition, self.sample, None, "")[0]
+
+    def context(self) -> dict[str, Any]:
+        return {
+            "page": self,
+            "shown": shown(self.card),
+            "preview": self.preview,
+            "prompt": self.preview.prompt,
+            "sample": self.sample,
+            "examples": [ex for ex in self.card.examples if ex.language == self.start.language],
+        }

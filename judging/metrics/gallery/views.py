@@ -1,0 +1,63 @@
+"""The gallery: ready-made metrics, and the page on which one is fitted to the project's data and used."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from evalsite import access
+from evalsite.access import May, signed_in
+from evalsite.accounts.drafts import drafts_of_new
+from evalsite.accounts.models import Project
+from judging.core.gallery import gallery
+from judging.metrics import services
+from judging.metrics.editor.page import JudgeEditor
+from judging.metrics.gallery.cards import gives_choices, shown_tasks, task_choices
+from judging.metrics.gallery.page import CardPage
+
+
+def show_gallery(request: HttpRequest, project: Project) -> HttpResponse:
+    """The gallery, filtered by the query. Call only for users who may write metrics."""
+    context = {
+        "tasks": shown_tasks(request.GET),
+        "task_choices": task_choices(request.GET),
+        "gives_choices": gives_choices(request.GET),
+        "filtered": any(request.GET.get(name) for name in ("q", "task", "gives")),
+        "drafts": drafts_of_new(signed_in(request), project, JudgeEditor.draft_form),
+    }
+    return render(request, "gallery/list.html", context)
+
+
+@login_required
+def card(request: HttpRequest, slug: str, card: str) -> HttpResponse:
+    """A metric of the gallery, with its columns to choose and its prompt on a row. `use` in a POST creates the metric
+    and leads to a new run, `edit` leads to the editor."""
+    project = access.get_project(request, slug, May.METRICS)
+    chosen = gallery().get(card)
+    if chosen is None:
+        raise Http404
+    page = CardPage(request, project, chosen, request.POST if request.method == "POST" else request.GET)
+    if request.method == "POST" and "edit" in request.POST:
+        return redirect(f"{reverse('metrics:new', args=[slug])}?{urlencode({'start': page.start.text})}")
+    if request.method == "POST" and "use" in request.POST and page.can_use:
+        return _used(request, page)
+    return render(request, "gallery/card.html", page.context())
+
+
+def _used(request: HttpRequest, page: CardPage) -> HttpResponse:
+    """Create the metric, and go on to a new run of it on the previewed version."""
+    slug = page.project.slug
+    version = services.metric_ensure(
+        project=page.project, definition=page.definition, user=signed_in(request)
+    )
+    messages.success(request, _("“%(name)s” saved.") % {"name": version.metric.name})
+    if page.sample is None or May.RUN not in access.permissions(request, page.project):
+        return redirect("metrics:edit", slug, version.metric_id)
+    query = urlencode({"metric": version.pk, "version": page.sample.version.pk})
+    return redirect(f"{reverse('runs:new', args=[slug])}?{query}")
