@@ -24,7 +24,7 @@ class DatasetsConfig(AppConfig):
         from evalsite.storage import completeness
 
         api.modules.append("datasets.api")
-        api.takes_files.add("api:datasets_upload")
+        api.takes_files |= {"api:datasets_upload", "api:version_answers"}
         worker.file_makers |= {"repair": repair.write_file, run_answers.ORIGIN: run_answers.write_file}
         worker.file_makers[file_import.ORIGIN] = file_import.write_file
         worker.file_makers[row_edits.ORIGIN] = row_edits.write_file

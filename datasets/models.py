@@ -293,6 +293,10 @@ class Attachment(models.Model):
         DISCARDED = "discarded", _("discarded")
         FAILED = "failed", _("could not be matched")
 
+    class Take(models.TextChoices):
+        MATCHED = "matched", "once matched, unless it has to be confirmed which turns they follow"
+        ALWAYS = "always", "once matched"
+
     version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="attachments")
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     file_name = models.CharField(max_length=255)
@@ -302,6 +306,13 @@ class Attachment(models.Model):
         blank=True, default="", help_text="the model whose answers a legacy file contains"
     )
     match_by = models.CharField(max_length=10, blank=True, default="")
+    take = models.CharField(
+        max_length=7,
+        choices=Take.choices,
+        blank=True,
+        default="",
+        help_text="whether the matched answers become a version without a person's decision",
+    )
     report = models.JSONField(default=dict, help_text="an AttachReport as JSON")
     merged_as = models.CharField(max_length=255, blank=True, default="")
     unmatched_as = models.CharField(max_length=255, blank=True, default="")

@@ -15,8 +15,10 @@ from django.utils import timezone
 from datasets import services, uploads
 from datasets.core.answer_file import MATCH_BY, ModelNameWanted, NoAnswers
 from datasets.core.attach import AttachWork, attach
+from datasets.core.findings import Finding
 from datasets.core.texts import Text, gettext_noop
 from datasets.importing import worker
+from datasets.messages import message, translated
 from datasets.models import Attachment, Version
 from datasets.selectors import format_of
 from datasets.versions import temp_files
@@ -37,7 +39,7 @@ PROBLEMS: dict[str, Text] = {
     ),
     UNEXPECTED: gettext_noop("Matching failed unexpectedly; see the server's log. The version is unchanged."),
 }
-State = Attachment.State
+State, Take = Attachment.State, Attachment.Take
 
 
 def answers_upload(
@@ -48,8 +50,10 @@ def answers_upload(
     model_name: str,
     match_by: str,
     user: User | None,
+    take: str = "",
 ) -> Attachment:
-    """Store a file of answers and have it matched to a version. Raises ValidationError if it cannot be stored."""
+    """Store a file of answers and have it matched to a version. `take`: an Attachment.Take, if what matches becomes a
+    version without a decision. Raises ValidationError if it cannot be stored."""
     stored = services.store(file)
     with transaction.atomic():
         attachment = Attachment.objects.create(
@@ -59,6 +63,7 @@ def answers_upload(
             size=stored.size,
             model_name=model_name.strip(),
             match_by=match_by,
+            take=take,
             created_by=user,
         )
         jobs.request(JOB, attachment.pk)
@@ -117,6 +122,15 @@ def match_answers(hold: Hold, attachment: Attachment) -> None:
                 )
                 for path, name in names.items():
                     files.place(path, name)
+                _take(attachment)
+
+
+def _take(attachment: Attachment) -> None:
+    """Make the matched answers a version if that was decided at the upload."""
+    attachment.refresh_from_db()
+    last_only = attachment.report["last_only"] > 0
+    if attachment.take == Take.ALWAYS or (attachment.take == Take.MATCHED and not last_only):
+        attachment_use(attachment=attachment, user=attachment.created_by)
 
 
 def _advance(hold: Hold, done: int, total: int) -> None:
@@ -135,6 +149,14 @@ def _work(attachment: Attachment, folder: Path, hold: Hold) -> AttachWork:
         match_by=next((by for by in MATCH_BY if by == attachment.match_by), ""),
         limits=uploads.limits_of_kept(),
     )
+
+
+def problem_sentence(attachment: Attachment) -> str:
+    """Why a file could not be matched at all; '' if it could."""
+    code = str(attachment.problem.get("code"))
+    if code == "file":
+        return message(Finding(**attachment.problem["finding"]))
+    return translated(PROBLEMS[code]) if code in PROBLEMS else ""
 
 
 def attachment_use(*, attachment: Attachment, user: User | None) -> Version | None:

@@ -103,20 +103,12 @@ def attachment(request: HttpRequest, slug: str, dataset: int, number: int, attac
     return render(request, "datasets/attachment.html", context | _report(answer_file))
 
 
-def _problem(problem: dict[str, Any]) -> str:
-    """Why a file could not be matched at all."""
-    if problem.get("code") == "file":
-        return message(Finding(**problem["finding"]))
-    sentence = attach.PROBLEMS.get(str(problem.get("code")))
-    return translated(sentence) if sentence else ""
-
-
 def _report(attachment: Attachment) -> dict[str, Any]:
     report = attachment.report
     problems = report.get("problems", {})
     findings = [Finding(**finding) for finding in report.get("findings", [])]
     return {
-        "problem": _problem(attachment.problem),
+        "problem": attach.problem_sentence(attachment),
         "name_form": ModelNameForm() if attachment.problem.get("code") == attach.MODEL_NAME_WANTED else None,
         "report": report,
         "reasons": [(translated(PROBLEMS[code]), count, code) for code, count in _most_first(problems)],

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import JsonResponse
 from django.utils.translation import gettext_lazy as _
 
@@ -54,6 +56,13 @@ class ApiError(Exception):
         return error_response(
             self.status, self.code, self.message, fields=self.fields, retry_after=self.retry_after
         )
+
+
+def form_refused(form: forms.BaseForm) -> ApiError:
+    """The errors of an invalid form, by field; those of the whole form are in the message only."""
+    texts = {name: " ".join(map(str, errors)) for name, errors in form.errors.items()}
+    fields = {name: text for name, text in texts.items() if name != NON_FIELD_ERRORS}
+    return ApiError(422, message=" ".join(texts.values()), fields=fields)
 
 
 def error_response(

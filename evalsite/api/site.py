@@ -28,6 +28,23 @@ DESCRIPTION = (
 )
 
 
+ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "fields": {"type": "object"},
+            },
+        }
+    },
+}
+
+
 class Token(HttpBearer):
     """An access token. It was read by accounts.middleware.TokenMiddleware, which sets the user."""
 
@@ -48,7 +65,9 @@ def build() -> NinjaAPI:
     )
     for name in modules:
         module = import_module(name)
-        api.add_router("", module.router, tags=[name.split(".")[-2]])
+        parts = name.split(".")
+        tag = parts[1] if len(parts) > 2 else parts[0]
+        api.add_router("", module.router, tags=[tag])
     _answer_errors(api)
     return api
 
@@ -97,8 +116,16 @@ API = build()
 
 
 def schema() -> dict[str, Any]:
-    """The description (OpenAPI 3.1), as `openapi.json` holds it."""
-    return dict(API.get_openapi_schema(path_prefix="/api/v1/"))
+    """The description (OpenAPI 3.1), as `openapi.json` holds it; every operation may answer with an error."""
+    document = dict(API.get_openapi_schema(path_prefix="/api/v1/"))
+    document["components"]["schemas"]["Error"] = ERROR
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            operation["responses"]["default"] = {
+                "description": "An error.",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            }
+    return document
 
 
 def openapi(request: HttpRequest) -> HttpResponse:

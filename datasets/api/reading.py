@@ -1,43 +1,33 @@
-"""Data sets and their versions, as the API shows them."""
+"""Data sets and their versions, as the API shows them: state, findings, rows, files."""
 
 from __future__ import annotations
 
-import hashlib
-import threading
-import time
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from django.core.exceptions import TooManyFilesSent
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.conf import settings
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import reverse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from ninja import Query, Router, Schema
+from ninja import Query, Schema
 
-from datasets import services, uploads
 from datasets.access import get_dataset, get_ready_version, get_version
+from datasets.api.routes import router
 from datasets.messages import message
-from datasets.models import Dataset, Row, StoredFinding, Version, VersionState
+from datasets.models import Dataset, FileImport, Row, StoredFinding, Version, VersionState
 from datasets.selectors import listed_datasets, versions_of
-from datasets.versions import downloads, file_import, row_writer
+from datasets.versions import downloads, invalid_rows, row_writer
 from datasets.versions.row_findings import as_finding
-from datasets.versions.uploaded_files import source_files_of
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.models import Project
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
-from evalsite.api.replies import HEADER, once_for
 from evalsite.web.headers import download_headers
 from evalsite.web.paging import newest_first
-from evalsite.web.request_limits import allow
 
-router = Router()
 UPLOAD = "datasets_upload"
-LONGEST_WAIT = 20  # seconds
-_waiting = threading.BoundedSemaphore(2)  # requests that hold a thread until a version was read
 
 
 class DatasetOut(Schema):
@@ -48,7 +38,8 @@ class DatasetOut(Schema):
 
 
 class VersionOut(Schema):
-    """`models`: {name: {rows, responses}}; `counts`: {finding's code: number}; `usable`: whether a run can use it."""
+    """`models`: {name: {rows, responses}}; `counts`: {finding's code: number}; `usable`: whether a run can use it.
+    Of another tool's file: its `source`, what was `left_out` ({code: number}) and how many `verdicts` it holds."""
 
     dataset: int
     number: int
@@ -63,21 +54,14 @@ class VersionOut(Schema):
     fields: dict[str, Any]
     counts: dict[str, int]
     problem: str
+    source: str
+    left_out: dict[str, int]
+    verdicts: int
     created_at: datetime
 
 
 class DatasetWhole(DatasetOut):
     versions: list[VersionOut]
-
-
-class UploadOut(Schema):
-    """`dataset` and `version` are numbers in addresses; `id` is the version's own, as runs name it."""
-
-    dataset: int
-    version: int
-    id: int
-    state: str
-    url: str
 
 
 class FindingOut(Schema):
@@ -98,104 +82,6 @@ def datasets(
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     rows, further = newest_first(listed_datasets(project, archived=archived), limit, number_at(cursor))
     return {"items": list(map(dataset_out, rows)), "next": cursor_of(further)}
-
-
-@router.post(
-    "projects/{slug}/datasets",
-    response={202: UploadOut},
-    summary="Upload a file",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "multipart/form-data": {
-                    "schema": {
-                        "type": "object",
-                        "required": ["file"],
-                        "properties": {
-                            "file": {"type": "string", "format": "binary"},
-                            "name": {"type": "string", "maxLength": 200},
-                        },
-                    }
-                }
-            },
-        }
-    },
-)
-def upload(
-    request: HttpRequest, slug: str, wait: Annotated[int, Query(ge=0, le=LONGEST_WAIT)] = 0
-) -> HttpResponseBase:
-    """A new data set, or a new version of the one called `name`, read in the background. `wait`: seconds for it."""
-    project = access.get_project(request, slug, May.UPLOAD)
-    if request.content_type != "multipart/form-data":
-        raise ApiError(415, message=_("Send the file as multipart/form-data."))
-    allow(request, uploads.limit_bytes(), uploads.too_large_sentence())
-    token = access.token_of(request)
-    if token is None or HEADER not in request.headers:
-        return _uploaded(request, project, wait)
-    return once_for(request, token, _digest(request), lambda _request: _uploaded(request, project, wait))
-
-
-def _uploaded(request: HttpRequest, project: Project, wait: int) -> JsonResponse:
-    try:
-        files = request.FILES.getlist("file")
-    except TooManyFilesSent:
-        raise ApiError(413) from None
-    if len(files) != 1:
-        text = _("Send one file, in the field “file”.")
-        raise ApiError(422, message=text, fields={"file": text})
-    (file,) = files
-    if file_import.recognised(source_files_of(files)) is not None:
-        text = _(
-            "This is a table or another tool's file. Upload it on the page, or use the command import_dataset."
-        )
-        raise ApiError(422, "needs_import", text, fields={"file": text})
-    version = services.dataset_upload(
-        project=project,
-        name=request.POST.get("name", ""),
-        file=file,
-        file_name=file.name or "",
-        user=access.signed_in(request),
-    )
-    if wait:
-        _wait_until_read(version, wait)
-    dataset = version.dataset
-    return JsonResponse(
-        {
-            "dataset": dataset.pk,
-            "version": version.number,
-            "id": version.pk,
-            "state": version.state,
-            "url": reverse("datasets:version", args=[project.slug, dataset.pk, version.number]),
-        },
-        status=202,
-    )
-
-
-def _digest(request: HttpRequest) -> str:
-    """SHA-256 over the fields and files of an upload."""
-    whole = hashlib.sha256(repr(sorted(request.POST.lists())).encode())
-    for name, files in sorted(request.FILES.lists()):
-        for file in files:
-            part = hashlib.sha256()
-            for chunk in file.chunks():
-                part.update(chunk)
-            file.seek(0)
-            whole.update(f"{name}:{file.name}:{part.hexdigest()};".encode())
-    return whole.hexdigest()
-
-
-def _wait_until_read(version: Version, seconds: int) -> None:
-    """Wait until the version was read; not at all if other requests wait already."""
-    if not _waiting.acquire(blocking=False):
-        return
-    try:
-        until = time.monotonic() + seconds
-        while version.state in services.OPEN_STATES and time.monotonic() < until:
-            time.sleep(0.2)
-            version.refresh_from_db(fields=["state"])
-    finally:
-        _waiting.release()
 
 
 @router.get(
@@ -290,6 +176,7 @@ DOWNLOADS = {
     "csv": downloads.table_csv,
     "xlsx": downloads.table_xlsx,
     "parquet": downloads.table_parquet,
+    "legacy_csv": downloads.legacy_csv,
 }
 
 
@@ -299,20 +186,29 @@ def download(
     slug: str,
     dataset: Id,
     number: Id,
-    form: Literal["jsonl", "csv", "xlsx", "parquet", "original"] = "jsonl",
+    form: Literal["jsonl", "csv", "xlsx", "parquet", "legacy_csv", "invalid", "original"] = "jsonl",
 ) -> HttpResponseBase:
-    """The valid rows with their answers, or the `original` file."""
-    name = f"{slug}-{dataset}-v{number}"
+    """The valid rows with their answers; the `invalid` rows with their findings, as JSON Lines; or the `original`
+    file."""
     if form == "original":
         stored = get_version(request, slug, dataset, number)
         if not stored.file_is_kept:
             raise Http404
         return FileResponse(stored.path.open("rb"), as_attachment=True, filename=stored.file_name)
     ready = get_ready_version(request, slug, dataset, number)
-    headers = download_headers(f"{name}.{form}") | {"Content-Encoding": "identity"}
-    return StreamingHttpResponse(
-        DOWNLOADS[form](ready), content_type="application/octet-stream", headers=headers
-    )
+    if form == "legacy_csv" and downloads.unfit(ready):
+        raise ApiError(409, "does_not_fit", _("Some rows can't be exported as legacy CSV without loss."))
+    name = f"{slug}-{dataset}-v{number}.{ENDINGS.get(form, form)}"
+    lines = invalid_rows.as_jsonl(ready, _language()) if form == "invalid" else DOWNLOADS[form](ready)
+    headers = download_headers(name) | {"Content-Encoding": "identity"}
+    return StreamingHttpResponse(lines, content_type="application/octet-stream", headers=headers)
+
+
+ENDINGS = {"legacy_csv": "csv", "invalid": "invalid.jsonl"}
+
+
+def _language() -> str:
+    return get_language() or settings.LANGUAGE_CODE
 
 
 def dataset_out(dataset: Dataset) -> dict[str, Any]:
@@ -327,6 +223,7 @@ def dataset_out(dataset: Dataset) -> dict[str, Any]:
 
 def version_out(version: Version) -> dict[str, Any]:
     """A version as the API shows it."""
+    source = FileImport.objects.filter(new_version=version).first()
     return {
         "dataset": version.dataset_id,
         "number": version.number,
@@ -341,5 +238,8 @@ def version_out(version: Version) -> dict[str, Any]:
         "fields": version.fields_found,
         "counts": version.counts,
         "problem": version.problem if version.state == VersionState.FAILED else "",
+        "source": source.source if source else "",
+        "left_out": source.left_out_counts if source else {},
+        "verdicts": source.verdicts if source else 0,
         "created_at": version.created_at,
     }

@@ -1,0 +1,7 @@
+"""The router of this package: one, since an address's methods must be on the same one."""
+
+from __future__ import annotations
+
+from ninja import Router
+
+router = Router()
