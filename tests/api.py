@@ -25,6 +25,10 @@ class Api:
     def get(self, path: str, **query: Any) -> Any:
         return self.client.get(f"/api/v1/{path}", query or None, headers=self.headers)
 
+    def figures(self) -> Any:
+        """The figures for Prometheus."""
+        return self.client.get("/metrics", headers=self.headers)
+
     def post(self, path: str, body: Any = None, *, key: str = "") -> Any:
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
         return self.client.post(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
-from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -21,52 +19,41 @@ from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from evalsite import audit
-from evalsite.accounts.models import ApiToken, User
+from evalsite.accounts.models import User
 from evalsite.accounts.services import BACKEND, local_administrator
 from evalsite.accounts.tokens import token_find
-from evalsite.api import is_api
+from evalsite.api import is_api, takes_tokens
 from evalsite.api.errors import error_response
 from evalsite.storage.errors import StorageProblem, storage_problem
 from evalsite.web.refusals import READING
 
-ACCOUNTS = "accounts"
 PROXY_HEADERS = ("HTTP_FORWARDED", "HTTP_VIA")
-# the only account pages that a token may read: the audit log
-FOR_TOKENS: set[str | None] = {"project_log", "project_log_csv", "site_log", "site_log_csv"}
 
 
 class TokenMiddleware(MiddlewareMixin):
-    """`Authorization: Bearer …` authenticates a program for one request as the token's user.
-
-    No session is involved, so pages of other sites cannot use it and no CSRF token is needed. Below /api/ cookies never
-    count. Tokens limited to reading or to a project work only there.
+    """`Authorization: Bearer …` authenticates a program for one request as the token's user, at the addresses for
+    programs only, where cookies never count: pages of other sites cannot use them, and no CSRF token is needed.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if is_api(request):
+        if takes_tokens(request):
             _forget_session(request)
         scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
+        if not takes_tokens(request):
+            return _refused(
+                request, _("Access tokens work only below /api/ and at /mcp and /metrics, not on pages.")
+            )
         token = token_find(secret.strip())
         if token is None or token.user.must_change_password:
             return _refused(
                 request, _("The token is invalid, revoked or expired. Create a new one on your account page.")
             )
-        if not is_api(request) and (token.scope != ApiToken.Scope.WRITE or token.project_id):
-            return _refused(request, _("This token works only below /api/."))
-        _forget_session(request)
         request.user = token.user
         request.token = token  # type: ignore[attr-defined]
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]  # as Django's test client does
         return None
-
-    def process_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        """Deny account management with a token: a leaked token must not be able to create others."""
-        match = request.resolver_match
-        refused = match is not None and match.namespace == ACCOUNTS and match.url_name not in FOR_TOKENS
-        if refused and hasattr(request, "token"):
-            raise PermissionDenied
 
 
 def _forget_session(request: HttpRequest) -> None:
@@ -118,7 +105,7 @@ class LocalVisitorMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        if is_api(request):  # asks for a token also in local mode
+        if takes_tokens(request):  # they ask for a token also in local mode
             return
         if settings.LOCAL_MODE and not request.user.is_authenticated and self._is_local(request):
             administrator = local_administrator()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 
 PREFIX = "/api/"
+MCP, METRICS = "/mcp", "/metrics"
 modules: list[str] = []
 """Modules with a `router` (ninja.Router), in the order of the description."""
 takes_files: set[str] = set()
@@ -16,5 +17,15 @@ takes_files: set[str] = set()
 
 
 def is_api(request: HttpRequest) -> bool:
-    """Whether a request is for the API, whose answers are JSON."""
-    return request.path_info.startswith(PREFIX)
+    """Whether a request is for the API or the MCP server, whose answers are JSON."""
+    return answers_json(request.path_info)
+
+
+def answers_json(path: str) -> bool:
+    """Whether every answer at this path is JSON."""
+    return path == MCP or path.startswith((PREFIX, f"{MCP}/"))
+
+
+def takes_tokens(request: HttpRequest) -> bool:
+    """Whether access tokens work at this address. Cookies don't count there, and there is no local user."""
+    return is_api(request) or request.path_info == METRICS

@@ -11,7 +11,7 @@ from django.utils import translation
 
 from evalsite import access
 from evalsite.accounts.models import ApiToken
-from evalsite.api import is_api, replies
+from evalsite.api import PREFIX, is_api, replies
 from evalsite.api.errors import ApiError, error_response
 from evalsite.api.rate_limit import seconds_to_wait
 
@@ -71,8 +71,8 @@ def refuse(request: HttpRequest, token: ApiToken) -> None:
     """Raise ApiError for a method beyond the token's scope, a body of another type, or too many requests."""
     if wait := seconds_to_wait(token, settings.CONFIG.api_requests_per_minute):
         raise ApiError(429, retry_after=wait)
-    if request.method in READING:
-        return
+    if request.method in READING or not request.path_info.startswith(PREFIX):
+        return  # every call of the MCP server is a POST; it checks the scope itself
     if token.scope != ApiToken.Scope.WRITE:
         raise ApiError(403, "read_only", translation.gettext("This token may only read."))
     if request.META.get("CONTENT_LENGTH") not in ("", "0", None) and request.content_type not in BODIES:

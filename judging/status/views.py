@@ -60,7 +60,7 @@ def components(request: HttpRequest) -> HttpResponse:
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Metrics for Prometheus: for users who may open the status page, or a client with their access token."""
+    """Metrics for Prometheus, with an access token of a user who may open the status page."""
     if not access.manages_site(request):
         text = "Send an access token of a site administrator: Authorization: Bearer …\n"
         return HttpResponse(text, status=401, content_type="text/plain; charset=utf-8")

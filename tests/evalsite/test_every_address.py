@@ -58,7 +58,7 @@ SITE = ""  # superusers only
 SIGNED_IN = "signed in"
 PUBLIC = "public"
 NOBODY = "nobody"
-PROGRAMS = "superusers; others are asked for a token"
+PROGRAMS = "everybody is asked for a token"
 GET, POST = "get", "post"
 
 
@@ -419,7 +419,7 @@ def expected(rule: Rule, name: str) -> str:
     if rule.may in (PUBLIC, NOBODY):
         return "in" if rule.may == PUBLIC else rule.refusal
     if rule.may == PROGRAMS:
-        return "in" if name == "olga" else "401"
+        return "401"
     if name == "anonymous":
         return "sign in"
     if rule.may == SIGNED_IN:

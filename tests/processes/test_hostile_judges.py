@@ -8,9 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.conf import LazySettings
+from django.test import Client
 from django.urls import reverse
 
-from evalsite.accounts.tokens import token_create
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
 from judging.endpoints.limiter import KEY
 from judging.endpoints.models import Endpoint, EndpointLoad
@@ -34,14 +35,21 @@ def peak_memory(pid: int) -> int:
 
 
 @pytest.fixture
-def web(processes: Processes) -> Iterator[tuple[int, Callable[[Endpoint], str]]]:
+def web(processes: Processes, settings: LazySettings) -> Iterator[tuple[int, Callable[[Endpoint], str]]]:
     """Start a web process. Yields its process id, and a function that tests a connection and returns the page."""
-    _, secret = token_create(user=person("olga", is_superuser=True), name="test", days=None)
-    port = free_port()
+    session, form_token, port = Client(), "f" * 32, free_port()
+    session.force_login(person("olga", is_superuser=True))
     processes.environment |= {"HOST": "127.0.0.1", "PORT": str(port), "REQUIRE_SIGN_IN": "1"}
+    processes.environment |= {"SECRET_KEY": settings.SECRET_KEY}
     web = processes.start("serve", "--web-only")
     address = f"http://127.0.0.1:{port}"
-    client = httpx.Client(headers={"Authorization": f"Bearer {secret}"}, follow_redirects=True, timeout=120)
+    cookie = session.cookies[settings.SESSION_COOKIE_NAME].value
+    client = httpx.Client(
+        headers={"X-CSRFToken": form_token},
+        cookies={settings.SESSION_COOKIE_NAME: cookie, settings.CSRF_COOKIE_NAME: form_token},
+        follow_redirects=True,
+        timeout=120,
+    )
 
     def is_up() -> bool:
         try:

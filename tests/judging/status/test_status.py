@@ -19,6 +19,7 @@ from judging.endpoints.models import Endpoint, EndpointLoad
 from judging.engine.stopping import run_stop_at_budget
 from judging.records.models import Generation, Judgement, JudgeReply, Run, RunState
 from judging.status import selectors
+from tests.api import Api
 from tests.conftest import ClientOf
 from tests.judging.people.make import make_evaluation
 from tests.make import a_metric, a_run, a_version
@@ -91,13 +92,13 @@ def circuit(endpoint: Endpoint, **state: object) -> None:
 
 
 def test_an_endpoint_that_is_down_is_reported_though_nobody_asked_it_lately(
-    endpoint: Endpoint, olga: User, client_of: ClientOf
+    endpoint: Endpoint, olga: User
 ) -> None:
     circuit(endpoint, down_since=time.time() - 100, problem="connect")
     [seen] = selectors.endpoints()
     assert time.time() - (seen.down_since or 0) == pytest.approx(100, abs=10)
     assert seen.last_code == "connect"
-    assert "evalsite_endpoints_down 1\n" in client_of(olga).get("/metrics").text
+    assert "evalsite_endpoints_down 1\n" in Api(olga).figures().text
 
 
 def test_an_endpoint_that_answers_and_was_not_asked_lately_is_left_out(endpoint: Endpoint) -> None:
@@ -118,7 +119,7 @@ def test_runs_that_spent_what_they_may_are_reported(alice: User, olga: User, cli
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
     run_stop_at_budget(run, "budget_calls")
     assert "1 by budget" in client_of(olga).get("/status/").text
-    assert "evalsite_runs_stopped_by_budget 1\n" in client_of(olga).get("/metrics").text
+    assert "evalsite_runs_stopped_by_budget 1\n" in Api(olga).figures().text
 
 
 def test_the_part_is_not_the_whole_page(olga: User, client_of: ClientOf) -> None:
@@ -127,14 +128,17 @@ def test_the_part_is_not_the_whole_page(olga: User, client_of: ClientOf) -> None
     assert "<html" not in part
 
 
-def test_figures_are_for_administrators_only(client: Client, alice: User, client_of: ClientOf) -> None:
+def test_figures_are_for_tokens_of_administrators_only(
+    client: Client, alice: User, olga: User, client_of: ClientOf
+) -> None:
     assert client.get("/metrics").status_code == 401
-    assert client_of(alice).get("/metrics").status_code == 401
+    assert client_of(olga).get("/metrics").status_code == 401
+    assert Api(alice).figures().status_code == 401
 
 
-def test_figures_are_what_prometheus_reads(olga: User, client_of: ClientOf) -> None:
+def test_figures_are_what_prometheus_reads(olga: User) -> None:
     workers.heartbeat("runs")
-    result = client_of(olga).get("/metrics")
+    result = Api(olga).figures()
     lines = result.text.splitlines()
     assert result["Content-Type"].startswith("text/plain; version=0.0.4")
     assert 'evalsite_worker_up{queue="runs"} 1' in lines
