@@ -90,11 +90,19 @@ class JudgingConfig(AppConfig):
         from judging.trust.report_figures import add_licences
 
         api.modules += [
+            "judging.endpoints.api",
             "judging.metrics.api",
+            "judging.transfer.results_import.api",  # before runs/{run}, which its address would match
             "judging.runs.api",
+            "judging.runs.rerun.api",
             "judging.review.api",
+            "judging.review.teamwork.api",
             "judging.reports.api",
+            "judging.reports.comparison.api",
+            "judging.people.api",
+            "judging.look.api",
         ]
+        api.takes_files |= {"api:results_import", "api:evaluation_ratings"}
         register(CRITERION, *FILTERS, DISAGREEMENT, DISPUTED)
         take_verdicts.append(run_of_import)
         verdict_pages.append(page_of_verdicts)

@@ -1,14 +1,20 @@
-"""Projects, as the API shows them."""
+"""Projects and the audit log, as the API shows them."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router, Schema
 
 from evalsite import access
+from evalsite.accounts.audit_log import COLUMNS, filtered_rows, refuse_others
+from evalsite.accounts.models import Project
 from evalsite.api.lists import Cursor, Limit, Page, cursor_of, text_at
+from evalsite.table_files import csv_of
+from evalsite.web.headers import download_headers
 
 router = Router()
 
@@ -37,3 +43,32 @@ def projects(request: HttpRequest, limit: Limit = 100, cursor: Cursor = "") -> d
         for project in page[:limit]
     ]
     return {"items": items, "next": cursor_of(items[-1]["slug"] if len(page) > limit else None)}
+
+
+Form = Literal["jsonl", "csv"]
+
+
+@router.get("projects/{slug}/log", summary="The audit log of a project")
+def project_log(request: HttpRequest, slug: str, form: Form = "jsonl") -> StreamingHttpResponse:
+    """Newest first, for its administrators. Takes the page's filters `who`, `action` and `object`."""
+    project = access.get_project(request, slug, access.May.MANAGE)
+    return _log_file(request, project, form)
+
+
+@router.get("log", summary="The audit log of the site")
+def site_log(request: HttpRequest, form: Form = "jsonl") -> StreamingHttpResponse:
+    """Newest first, for site administrators, with a token that opens all projects."""
+    refuse_others(request)
+    return _log_file(request, None, form)
+
+
+def _log_file(request: HttpRequest, project: Project | None, form: Form) -> StreamingHttpResponse:
+    rows = filtered_rows(request, project)
+    headers = download_headers(f"log-{project.slug}.{form}" if project else f"log.{form}")
+    lines = csv_of(COLUMNS, rows) if form == "csv" else map(_json_line, rows)
+    return StreamingHttpResponse(lines, content_type="application/octet-stream", headers=headers)
+
+
+def _json_line(row: Sequence[Any]) -> bytes:
+    entry = dict(zip(COLUMNS, row, strict=True))
+    return json.dumps(entry | {"detail": json.loads(entry["detail"])}, ensure_ascii=False).encode() + b"\n"

@@ -79,18 +79,19 @@ def project_log_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
 @login_required
 def site_log(request: HttpRequest) -> HttpResponse:
     """All changes on the site; superusers only."""
-    _refuse_others(request)
+    refuse_others(request)
     return _log(request, None)
 
 
 @login_required
 def site_log_csv(request: HttpRequest) -> HttpResponseBase:
     """The same entries as CSV."""
-    _refuse_others(request)
+    refuse_others(request)
     return _csv(request, None, "log.csv")
 
 
-def _refuse_others(request: HttpRequest) -> None:
+def refuse_others(request: HttpRequest) -> None:
+    """Raise PermissionDenied for others than superusers."""
     if not access.manages_site(request):
         raise PermissionDenied
 
@@ -113,9 +114,13 @@ def _log(request: HttpRequest, project: Project | None) -> HttpResponse:
 
 
 def _csv(request: HttpRequest, project: Project | None, name: str) -> StreamingHttpResponse:
-    entries = LogFilter.read(request.GET).of(entries_of(project))
-    table, headers = csv_of(COLUMNS, _rows(entries)), download_headers(name)
+    table, headers = csv_of(COLUMNS, filtered_rows(request, project)), download_headers(name)
     return StreamingHttpResponse(table, content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def filtered_rows(request: HttpRequest, project: Project | None) -> Iterator[Sequence[Any]]:
+    """The entries that match the filter in the query, as rows of COLUMNS."""
+    return _rows(LogFilter.read(request.GET).of(entries_of(project)))
 
 
 @dataclass(frozen=True, slots=True)

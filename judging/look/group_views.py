@@ -271,7 +271,11 @@ def take(request: HttpRequest, slug: str, pk: int, proposal: int) -> HttpRespons
 @require_GET
 def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
     """All notes of the look as a file."""
-    look = get_look(request, slug, pk)
+    return notes_file(get_look(request, slug, pk), form)
+
+
+def notes_file(look: Look, form: str) -> StreamingHttpResponse:
+    """All notes of a look as JSON Lines or CSV. Raises Http404 for another form."""
     if form not in FORMS:
         raise Http404
     name = f"{file_stem(look.name) or 'look'}-notes.{form}"

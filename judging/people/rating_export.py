@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 from datasets.core.kinds import CHECKLIST
@@ -32,6 +33,23 @@ def records(
     Ratings of a sealed test are left out.
     `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`.
     """
+    for _pk, rating in _numbered(evaluation, 0, names=names, history=history):
+        yield rating
+
+
+def record_page(
+    evaluation: Evaluation, *, names: bool, history: bool, after: int, size: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Up to `size` records of ratings with ids above `after`, and the `after` of the next page or None."""
+    page = list(islice(_numbered(evaluation, after, names=names, history=history), size + 1))
+    following = page[size - 1][0] if len(page) > size else None
+    return [rating for _pk, rating in page[:size]], following
+
+
+def _numbered(
+    evaluation: Evaluation, after: int, *, names: bool, history: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records with the ids of their ratings, from the first above `after`."""
     criteria = evaluation.criteria
     candidates = dict(
         Candidate.objects.filter(pk__in=evaluation.run.run_candidates.values("candidate")).values_list(
@@ -40,7 +58,7 @@ def records(
     )
     decided = decisions(evaluation)
     kinds = (RatingKind.VERDICT, RatingKind.CHANGE)
-    ratings = Rating.objects.filter(rater__evaluation=evaluation, kind__in=kinds).order_by("pk")
+    ratings = Rating.objects.filter(rater__evaluation=evaluation, kind__in=kinds, pk__gt=after).order_by("pk")
     ratings = ratings.exclude(assignment__item__row__in=sealed_items(evaluation.run))
     parts = (
         "rater__user",
@@ -53,11 +71,9 @@ def records(
         if current or history:
             record = _record(rating, criteria, candidates, names=names, current=current)
             decision = decided.get(rating.assignment.item_id)
-            yield record | {
-                "adjudicated": None
-                if decision is None
-                else _by_name(criteria, decision, rating.assignment.item.row)
-            }
+            item_row = rating.assignment.item.row
+            adjudicated = None if decision is None else _by_name(criteria, decision, item_row)
+            yield rating.pk, record | {"adjudicated": adjudicated}
 
 
 def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:

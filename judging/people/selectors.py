@@ -25,7 +25,7 @@ PER_PAGE = 50
 
 
 def evaluations_page(
-    project: Project, *, archived: bool = False, before: int | None = None
+    project: Project, *, archived: bool = False, before: int | None = None, size: int = PER_PAGE
 ) -> tuple[list[Evaluation], int | None]:
     """Evaluations with their `ratings` of `needed`, newest first, and the `before` of the next page (None: no more)."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
@@ -35,7 +35,7 @@ def evaluations_page(
         needed=Subquery(usual.annotate(sum=Sum("needed")).values("sum")),
         rater_count=Count("raters", filter=Q(raters__left_at=None)),
     )
-    return newest_first(evaluations, PER_PAGE, before)
+    return newest_first(evaluations, size, before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from judging.records.access import get_run
 from judging.records.models import Run
 from judging.reports import files, selectors
 from judging.reports.disagreements import choices, compared_answers
-from judging.reports.figures import Figures, for_page, item_means, slices_for_page
+from judging.reports.figures import Figures, RunFigures, for_page, item_means, slices_for_page
 from judging.reports.labels import ValueFormat, author_name
 from judging.reports.links import Links
 from judging.reports.page.drawing import agreement_chart
@@ -114,6 +114,11 @@ def report_file(request: HttpRequest, slug: str, pk: int, name: str) -> HttpResp
     stored = None if rates_here(request, run) else for_page(run)
     if stored is None:
         return redirect("runs:report", slug, pk)  # which shows that they are being computed
+    return file_response(run, stored, name)
+
+
+def file_response(run: Run, stored: RunFigures, name: str) -> HttpResponse:
+    """A file of the report. Raises Http404 if there is none of this name."""
     if name == "report.html":
         content = report_html(run, stored)
     else:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Set
+from typing import Annotated, Any, Literal
 
 import msgspec
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 from ninja import Query, Router
 
+from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, text_at
 from evalsite.web.headers import download_headers, file_stem
 from judging.filters.filter_form import form_in
 from judging.filters.judgement_filter import Filters
 from judging.filters.orders import place_from
 from judging.filters.search import nearest
-from judging.people.access import ratings_hidden
+from judging.people.access import rates_here, ratings_hidden
+from judging.people.disagreement import DISAGREEMENT, differences
 from judging.records.access import get_judgement, get_run
 from judging.records.models import Judgement, Run
 from judging.records.seal import sealed_count, sealed_header
 from judging.transfer.export.files import ENDINGS, FORMS
 from judging.transfer.export.records import load_some, record
+from judging.trust.selectors import sealed_lines
 
 router = Router()
 
@@ -49,6 +54,9 @@ WHOLE = {
     "ratings": ("override", "excluded", "rater"),
 }
 """Groups of `fields` beside `core` and `value` → the parts of an export's record that they add."""
+USUAL = frozenset({"core", "value"})
+Incomplete = Literal["error", "unparsed", "unsettled", "no_score", "not_run"]
+INCOMPLETE: tuple[Incomplete, ...] = ("error", "unparsed")
 FIELDS = "Groups separated by commas: core, value, prompt, reasoning, io, ratings."
 
 
@@ -64,7 +72,9 @@ def judgements(
     """Takes the filters of the page's list, such as `candidate`, `metric`, `state`, `least` and `sort`. A page may hold
     fewer items than `limit` while `next` is set: the search went on for long enough."""
     row = readable_run(request, slug, run)
-    return listed(row, _filters(request, row, "limit", "cursor", "fields"), limit, cursor, fields)
+    filters = _filters(request, row, "limit", "cursor", "fields")
+    page = page_of(row, filters, limit, text_at(cursor), _groups(fields))
+    return _json(page | {"next": cursor_of(page["next"])})
 
 
 @router.get(
@@ -73,11 +83,56 @@ def judgements(
     summary="Judgements without a verdict",
 )
 def incomplete(
-    request: HttpRequest, slug: str, run: Id, state: str = "error", limit: Limit = 100, cursor: Cursor = ""
+    request: HttpRequest,
+    slug: str,
+    run: Id,
+    state: Incomplete | None = None,
+    limit: Limit = 100,
+    cursor: Cursor = "",
 ) -> HttpResponse:
-    """Those with `state` `error` (default), `unparsed`, `unsettled` or `not_run`."""
+    """Errors, then unparsed replies; or those in one `state`."""
     row = readable_run(request, slug, run)
-    return listed(row, Filters(state=state), limit, cursor, "core,value")
+    states = (state,) if state else INCOMPLETE
+    now, _space, place = text_at(cursor).partition(" ")
+    now = now if now in states else states[0]
+    page = page_of(row, Filters(state=now), limit, place)
+    if page["next"] is None and now != states[-1]:
+        page["next"] = f"{states[states.index(now) + 1]} "
+    elif page["next"] is not None:
+        page["next"] = f"{now} {page['next']}"
+    return _json(page | {"next": cursor_of(page["next"])})
+
+
+@router.get(
+    "projects/{slug}/runs/{run}/disagreements",
+    response=JudgementPage,
+    summary="Answers that people score differently",
+)
+def disagreements(
+    request: HttpRequest,
+    slug: str,
+    run: Id,
+    metric: Annotated[str, Query(max_length=200)] = "",
+    least: Annotated[float, Query(gt=0, le=1e9)] = 1e-9,
+    limit: Limit = 100,
+    cursor: Cursor = "",
+    fields: Annotated[str, Query(max_length=100, description=FIELDS)] = "core,value",
+) -> HttpResponse:
+    """Judgements whose score is at least `least` away from people's mean, with that `difference`. Without the rows of
+    sealed tests, so a page may hold fewer items than `limit` while `next` is set."""
+    row = readable_run(request, slug, run)
+    if rates_here(request, row):
+        raise PermissionDenied
+    if metric and not row.metrics.filter(name=metric).exists():
+        text = _("The run has no metric called “%(name)s”.") % {"name": metric}
+        raise ApiError(422, message=text, fields={"metric": text})
+    filters = Filters(metric=metric, further={DISAGREEMENT.name: repr(least)})
+    page = page_of(row, filters, limit, text_at(cursor), _groups(fields) | {"core"})
+    apart, sealed = differences(row, least), sealed_lines(row.version)
+    items = [item for item in page["items"] if item["line"] not in sealed]
+    for item in items:
+        item["difference"] = apart.get(item["id"])
+    return _json(page | {"items": items, "next": cursor_of(page["next"])})
 
 
 @router.get(
@@ -113,19 +168,25 @@ def readable_run(request: HttpRequest, slug: str, run: int) -> Run:
     return row
 
 
-def listed(run: Run, filters: Filters, limit: int, cursor: str, fields: str) -> HttpResponse:
-    """A page of the list."""
-    look = nearest(run, filters, place_from(text_at(cursor)), limit + 1)
+def page_of(run: Run, filters: Filters, limit: int, place: str, groups: Set[str] = USUAL) -> dict[str, Any]:
+    """A page of the list, from a place in it; `next`: the place of the next page."""
+    look = nearest(run, filters, place_from(place), limit + 1)
     matches = look.matches[:limit]
     following = look.stopped or (matches[-1].place if len(look.matches) > limit else None)
     ids = [match.pk for match in matches]
-    rows = _with_groups(run, ids, {name.strip() for name in fields.split(",")})
-    items = [rows[pk] for pk in ids if pk in rows]
-    end = cursor_of(str(following) if following else None)
-    return _json({"items": items, "next": end, "sealed": sealed_count([run])})
+    rows = _with_groups(run, ids, groups)
+    return {
+        "items": [rows[pk] for pk in ids if pk in rows],
+        "next": str(following) if following else None,
+        "sealed": sealed_count([run]),
+    }
 
 
-def _with_groups(run: Run, ids: list[int], groups: set[str]) -> dict[int, dict[str, Any]]:
+def _groups(fields: str) -> set[str]:
+    return {name.strip() for name in fields.split(",")}
+
+
+def _with_groups(run: Run, ids: list[int], groups: Set[str]) -> dict[int, dict[str, Any]]:
     stored = Judgement.objects.filter(pk__in=ids).values_list(*CORE.values(), "value_in_force")
     has_value = "value" in groups
     rows: dict[int, dict[str, Any]] = {}

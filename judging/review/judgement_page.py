@@ -14,15 +14,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, PASS_FAIL
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES
 from evalsite.access import May, signed_in
 from evalsite.text_diff import sides
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
-from judging.core.people.criteria import Criterion
-from judging.core.results_file.records import COMPARISONS
-from judging.core.values import Value, value_of
+from judging.core.values import value_of
 from judging.filters.addresses import filters_in, items_url, judgement_url, query_in
 from judging.filters.filter_form import FLAGS
 from judging.filters.judgement_filter import Filters
@@ -36,9 +34,10 @@ from judging.records.models import INFER, PEOPLE, Generation, Judgement, Judgeme
 from judging.records.overrides import OverrideConflict, override_add, override_withdraw
 from judging.review import selectors
 from judging.review.content import Part
-from judging.review.forms import LARGEST, OverrideForm, WithdrawForm
+from judging.review.forms import OverrideForm, WithdrawForm
 from judging.review.history import timeline
 from judging.review.judgement_view import JudgementView, judgement_view
+from judging.review.override_values import override_form
 
 TABS = ("rendered", "raw", "request", "reply", "script", "history")
 EXCERPT = 400  # characters of a judge's reply; longer ones are folded
@@ -75,7 +74,7 @@ def override(request: HttpRequest, slug: str, pk: int, judgement_pk: int) -> Htt
     """Override the value of all attempts."""
     judgement = get_judgement(request, slug, pk, judgement_pk, May.REVIEW)
     done = _("Score overridden. The original value is kept.")
-    return _change(request, judgement, _override_form(judgement, request.POST), override_add, done)
+    return _change(request, judgement, override_form(judgement, request.POST), override_add, done)
 
 
 @login_required
@@ -126,28 +125,6 @@ def _add_conflict(judgement: Judgement, form: OverrideForm | WithdrawForm) -> No
 
 def _newest(history: list[Override]) -> int:
     return history[0].pk if history else 0
-
-
-def _override_form(judgement: Judgement, data: Any = None, *, seen: int = 0) -> OverrideForm:
-    metric = MetricDefinition.from_json(judgement.definition)
-    choices = _choices(judgement, metric)
-    return OverrideForm(
-        data,
-        least=metric.min_score if metric.scale_declared else -LARGEST,
-        most=metric.max_score if metric.scale_declared else LARGEST,
-        values=() if choices else selectors.values_like(judgement),
-        choices=choices,
-        initial={"seen": seen},
-    )
-
-
-def _choices(judgement: Judgement, metric: MetricDefinition) -> Sequence[Value]:
-    """The only valid values; empty if any value of the type is valid."""
-    if judgement.run.by_people:
-        return Criterion.from_json(judgement.definition).choices
-    if metric.compares_candidates:
-        return COMPARISONS
-    return (True, False) if metric.gives == PASS_FAIL else metric.label_names
 
 
 def _withdraw_form(data: Any = None, *, seen: int = 0) -> WithdrawForm:
@@ -296,7 +273,7 @@ def _judgement_context(
             for other in selectors.other_runs(judgement)
         ],
         "flags": [(flag, FLAGS.get(flag, flag)) for flag in judgement.flags.split(",") if flag],
-        "override_form": form if isinstance(form, OverrideForm) else _override_form(judgement, seen=newest),
+        "override_form": form if isinstance(form, OverrideForm) else override_form(judgement, seen=newest),
         "withdraw_form": form if isinstance(form, WithdrawForm) else _withdraw_form(seen=newest),
         "sent": type(form).__name__,
         "about": about,

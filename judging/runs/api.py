@@ -145,7 +145,7 @@ def runs(
 def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> Status[Any]:
     """`dry=1` starts nothing and says what the run would take. 409: the name is taken."""
     project = access.get_project(request, slug, May.RUN)
-    version = _version(project, body.version)
+    version = version_named(project, body.version)
     candidates, models = _candidates(project, version, body.candidates)
     metrics = _metrics(project, body.metrics)
     if dry:
@@ -169,14 +169,15 @@ def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> St
     return Status(201, run_out(run))
 
 
-def _version(project: Project, chosen: int | NumberedVersion) -> Version:
+def version_named(project: Project, chosen: int | NumberedVersion) -> Version:
+    """The version that a body names. Raises ApiError."""
     versions = Version.objects.filter(dataset__project=project, number__gt=0).select_related("dataset")
     named = (
         {"pk": chosen} if isinstance(chosen, int) else {"dataset": chosen.dataset, "number": chosen.number}
     )
     version = versions.filter(**named).first() if not isinstance(chosen, int) or 0 <= chosen < 2**63 else None
     if version is None:
-        raise _unknown("version", _("The project has no version with this number."))
+        raise unknown("version", _("The project has no version with this number."))
     return version
 
 
@@ -191,14 +192,14 @@ def _candidates(
         if isinstance(entry, str):
             if entry not in uploaded:
                 text = _("The version has no answers of “%(name)s”. It has: %(names)s.")
-                raise _unknown(
+                raise unknown(
                     "candidates", text % {"name": entry, "names": ", ".join(sorted(uploaded)) or "–"}
                 )
             rows.append(uploaded[entry])
             continue
         if entry.endpoint not in endpoints:
             text = _("The project has no endpoint called “%(name)s”.")
-            raise _unknown("candidates", text % {"name": entry.endpoint})
+            raise unknown("candidates", text % {"name": entry.endpoint})
         models.append(
             CandidateModel(
                 name=entry.name,
@@ -219,7 +220,7 @@ def _metrics(project: Project, chosen: list[str | NumberedMetric]) -> list[Metri
     for entry in chosen:
         name = entry if isinstance(entry, str) else entry.name
         if name not in newest:
-            raise _unknown("metrics", _("The project has no metric called “%(name)s”.") % {"name": name})
+            raise unknown("metrics", _("The project has no metric called “%(name)s”.") % {"name": name})
         choices.append(newest[name] if isinstance(entry, str) else _metric_version(newest[name], entry))
     return choices
 
@@ -228,11 +229,12 @@ def _metric_version(newest: MetricChoice, chosen: NumberedMetric) -> MetricChoic
     assert newest.version is not None
     version = MetricVersion.objects.filter(metric=newest.version.metric_id, number=chosen.version).first()
     if version is None:
-        raise _unknown("metrics", _("The metric has no version with this number."))
+        raise unknown("metrics", _("The metric has no version with this number."))
     return MetricChoice(version, MetricDefinition.from_json(version.definition), newest.judges)
 
 
-def _unknown(field: str, text: str) -> ApiError:
+def unknown(field: str, text: str) -> ApiError:
+    """The refusal of a name that is not there."""
     return ApiError(422, message=text, fields={field: text})
 
 
@@ -286,21 +288,21 @@ def run(request: HttpRequest, slug: str, run: Id) -> dict[str, Any]:
 def pause(request: HttpRequest, slug: str, run: Id) -> dict[str, Any]:
     """Calls in progress end and are stored. `changed` is false where the run's state does not allow it."""
     row = get_run(request, slug, run, May.RUN)
-    return _done(row, stopping.run_pause(row))
+    return done(row, stopping.run_pause(row))
 
 
 @router.post("projects/{slug}/runs/{run}/resume", response=Done, summary="Resume a run")
 def resume(request: HttpRequest, slug: str, run: Id) -> dict[str, Any]:
     """A paused, cancelled or failed run goes on where it stopped."""
     row = get_run(request, slug, run, May.RUN)
-    return _done(row, services.run_resume(row))
+    return done(row, services.run_resume(row))
 
 
 @router.post("projects/{slug}/runs/{run}/cancel", response=Done, summary="Cancel a run")
 def cancel(request: HttpRequest, slug: str, run: Id) -> dict[str, Any]:
     """What was judged stays."""
     row = get_run(request, slug, run, May.RUN)
-    return _done(row, stopping.run_cancel(row))
+    return done(row, stopping.run_cancel(row))
 
 
 @router.post("projects/{slug}/runs/{run}/retry", response=Done, summary="Retry a run's errors")
@@ -308,10 +310,11 @@ def retry(request: HttpRequest, slug: str, run: Id) -> dict[str, Any]:
     """Judges again what ended in an error; earlier attempts stay."""
     row = get_run(request, slug, run, May.RUN)
     judgements = services.run_retry(row, (JudgementState.ERROR,))
-    return _done(row, judgements > 0) | {"judgements": judgements}
+    return done(row, judgements > 0) | {"judgements": judgements}
 
 
-def _done(run: Run, changed: bool) -> dict[str, Any]:
+def done(run: Run, changed: bool) -> dict[str, Any]:
+    """The reply after an action on a run."""
     run.refresh_from_db(fields=["state"])
     return {"state": run.state, "changed": changed}
 

@@ -68,9 +68,10 @@ def import_begin(
     file_name: str,
     by: User | None,
     wait: bool = False,
+    check: bool = True,
 ) -> ResultsImport:
-    """Store a file and check it, immediately if it is small, else by a worker. With `wait`, the caller runs the job
-    itself. Raises ValidationError."""
+    """Store a file and check it, immediately if it is small, else by a worker; without `check`, import what fits. With
+    `wait`, the caller runs the job itself. Raises ValidationError."""
     project = version.dataset.project
     run_to_extend(project, version, name)
     stored = store(file)
@@ -81,6 +82,7 @@ def import_begin(
         file_name=uploads.shown_name(file_name),
         stored_as=stored.stored_as,
         size=stored.size,
+        state=ResultsImportState.CHECKING if check else ResultsImportState.IMPORTING,
         created_by=by,
     )
     _start(results_import, wait=wait)

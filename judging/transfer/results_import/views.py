@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext_lazy
+from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from datasets.messages import translated
-from datasets.models import Version
 from datasets.selectors import usable_versions
-from datasets.uploads import limit_bytes, name_from, too_large_sentence
+from datasets.uploads import limit_bytes, too_large_sentence
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
@@ -28,7 +24,8 @@ from evalsite.web.headers import part_wanted
 from evalsite.web.request_limits import allow, upload_page
 from judging.core.results_file.records import VALUE_KINDS, RefusedLine
 from judging.messages import refused_sentence, source_label
-from judging.runs.forms import VersionChoice
+from judging.transfer.results_import.access import get_results_import, imports_of
+from judging.transfer.results_import.forms import ResultsForm
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
 from judging.transfer.results_import.services import (
     JOB,
@@ -36,42 +33,9 @@ from judging.transfer.results_import.services import (
     import_begin,
     import_confirm,
     import_discard,
-    run_to_extend,
 )
 
 _EARLIER, _NAMES, _LINES = 20, 30, 200  # maximum numbers shown
-
-
-class ResultsForm(forms.Form):
-    """A file, the version whose answers it judges, and the run's name, which defaults to the file name."""
-
-    file = forms.FileField(label=gettext_lazy("Results file"))
-    version = VersionChoice(label=gettext_lazy("Data set"), queryset=Version.objects.none(), empty_label=None)
-    name = forms.CharField(
-        label=gettext_lazy("Run name"),
-        max_length=200,
-        required=False,
-        help_text=gettext_lazy(
-            "Defaults to the file name. An imported run of this name gets the new verdicts added."
-        ),
-    )
-
-    def __init__(
-        self, data: Any, files: Any, *, project: Project, versions: QuerySet[Version], version: str
-    ) -> None:
-        super().__init__(data, files, label_suffix="", initial={"version": version})
-        self.project = project
-        self.fields["version"].queryset = versions  # type: ignore[attr-defined]
-
-    def clean(self) -> dict[str, Any]:
-        sent = self.cleaned_data
-        if "file" in sent and "version" in sent and "name" in sent:
-            sent["name"] = sent["name"] or name_from(sent["file"].name)
-            try:
-                run_to_extend(self.project, sent["version"], sent["name"])
-            except ValidationError as error:
-                self.add_error("name", error)
-        return sent
 
 
 @upload_page
@@ -97,7 +61,7 @@ def _new(request: HttpRequest, project: Project) -> HttpResponse:
             form.add_error(None, error)
         else:
             return redirect("runs:results_import", project.slug, results_import.pk)
-    earlier = _imports_of(project).select_related("run", "created_by")
+    earlier = imports_of(project).select_related("run", "created_by")
     context = {
         "form": form,
         "versions": versions,
@@ -110,7 +74,7 @@ def _new(request: HttpRequest, project: Project) -> HttpResponse:
 @login_required
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An import's progress, check report and result. The page polls every second while it is in progress."""
-    results_import = _get(request, slug, pk)
+    results_import = get_results_import(request, slug, pk)
     polled = part_wanted(request) and "seen" in request.GET
     if polled and request.GET["seen"] != results_import.state:
         return HttpResponseClientRefresh()
@@ -162,7 +126,7 @@ def _report(results_import: ResultsImport) -> dict[str, Any]:
 @require_POST
 def confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Import the accepted lines."""
-    import_confirm(_get(request, slug, pk))
+    import_confirm(get_results_import(request, slug, pk))
     return redirect("runs:results_import", slug, pk)
 
 
@@ -170,18 +134,6 @@ def confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def discard(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Delete the file without importing it."""
-    if import_discard(_get(request, slug, pk)):
+    if import_discard(get_results_import(request, slug, pk)):
         return redirect("runs:import_results", slug)
     return redirect("runs:results_import", slug, pk)
-
-
-def _get(request: HttpRequest, slug: str, pk: int) -> ResultsImport:
-    project = access.get_project(request, slug, May.RUN)
-    joined = ("version__dataset", "run", "created_by")
-    return get_object_or_404(_imports_of(project).select_related(*joined), pk=pk)
-
-
-def _imports_of(project: Project) -> QuerySet[ResultsImport]:
-    """The project's imports, without those of deleted runs and versions."""
-    imports = ResultsImport.objects.filter(project=project, version__deleted_at=None)
-    return imports.exclude(run__deleted_at__isnull=False)

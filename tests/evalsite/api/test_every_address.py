@@ -8,23 +8,31 @@ import pytest
 from django.conf import LazySettings
 from django.db import transaction
 
-from datasets.models import Version
+from datasets.models import Attachment, Version
 from evalsite.accounts.models import Project, User
 from evalsite.api.site import schema
+from judging.endpoints.models import Endpoint
+from judging.look.models import Look
 from judging.metrics.models import Metric, MetricVersion
+from judging.people.models import RatingsImport
+from judging.transfer.results_import.models import ResultsImport
 from tests.api import READ, Api
 from tests.conftest import person
 from tests.datasets.conftest import Upload, answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run
+from tests.judging.people.make import make_evaluation
 from tests.make import a_metric
 
 __all__ = ["upload"]  # a fixture
 MEMBERS, LOOK, WORK = "alice rita bob adam", "alice bob adam", "alice adam"
+MANAGE, REVIEW, SITE = "adam", "bob adam", ""
 EVERYBODY = ("alice", "rita", "bob", "adam", "olga", "charlie", "nobody")
 VERSION = "projects/{slug}/datasets/{dataset}/versions/{number}"
 RUN = "projects/{slug}/runs/{run}"
 TABLE = {
     "get projects": "everybody",
+    "get log": SITE,
+    "get projects/{slug}/log": MANAGE,
     "get projects/{slug}/datasets": LOOK,
     "post projects/{slug}/datasets": WORK,
     "get projects/{slug}/datasets/{dataset}": LOOK,
@@ -32,6 +40,12 @@ TABLE = {
     f"get {VERSION}/findings": LOOK,
     f"get {VERSION}/rows": LOOK,
     f"get {VERSION}/download": LOOK,
+    f"post {VERSION}/repairs": WORK,
+    f"post {VERSION}/answers": WORK,
+    f"get {VERSION}/answers/{{attachment}}": WORK,
+    "get projects/{slug}/endpoints": WORK,
+    "post projects/{slug}/endpoints": MANAGE,
+    "get projects/{slug}/endpoints/{endpoint}": WORK,
     "get projects/{slug}/metrics": WORK,
     "post projects/{slug}/metrics": WORK,
     "get projects/{slug}/metrics/{metric}": WORK,
@@ -39,16 +53,37 @@ TABLE = {
     "get projects/{slug}/runs": LOOK,
     "post projects/{slug}/runs": WORK,
     f"get {RUN}": LOOK,
-    **{f"post {RUN}/{action}": WORK for action in ("pause", "resume", "cancel", "retry")},
+    **{f"post {RUN}/{action}": WORK for action in ("pause", "resume", "cancel", "retry", "judge-again")},
+    "post projects/{slug}/runs/import": WORK,
+    "get projects/{slug}/runs/import/{results_import}": WORK,
+    "post projects/{slug}/runs/import/{results_import}/confirm": WORK,
+    "get projects/{slug}/runs/{a}/compare/{b}": LOOK,
+    f"get {RUN}/disagreements": LOOK,
+    f"post {RUN}/judgements/{{judgement}}/override": REVIEW,
+    f"get {RUN}/judgements/{{judgement}}/comments": LOOK,
+    f"post {RUN}/judgements/{{judgement}}/comments": REVIEW,
+    "get projects/{slug}/evaluations": LOOK,
+    "post projects/{slug}/evaluations": WORK,
+    "get projects/{slug}/evaluations/{evaluation}": LOOK,
+    "get projects/{slug}/evaluations/{evaluation}/ratings": LOOK,
+    "post projects/{slug}/evaluations/{evaluation}/ratings": WORK,
+    "get projects/{slug}/evaluations/{evaluation}/ratings/imports/{ratings_import}": WORK,
     f"get {RUN}/judgements": LOOK,
     f"get {RUN}/incomplete": LOOK,
     f"get {RUN}/judgements/{{judgement}}": LOOK,
     f"get {RUN}/export": LOOK,
     f"get {RUN}/report": LOOK,
+    f"get {RUN}/report/{{name}}": LOOK,
+    "get projects/{slug}/looks/{look}/notes": LOOK,
 }
 BODIES: dict[str, Any] = {
     "post projects/{slug}/metrics/{metric}/preview": {"line": 1, "model": "alpha"},
     "post projects/{slug}/runs": {"candidates": ["alpha"], "metrics": ["quality"]},
+    f"post {VERSION}/repairs": {"repairs": ["strip_comments"]},
+    "post projects/{slug}/endpoints": {"url": "http://127.0.0.1:9/v1", "model": "m"},
+    f"post {RUN}/judgements/{{judgement}}/override": {"value": 5, "reason": "x"},
+    f"post {RUN}/judgements/{{judgement}}/comments": {"text": "x"},
+    "post projects/{slug}/evaluations": {"name": "x", "criteria": [{"name": "quality"}]},
 }
 
 
@@ -62,7 +97,20 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     MetricVersion.objects.create(metric=metric, number=1, definition=a_metric("").to_json())
     run = a_judged_run(project)
     judgement = run.judgements.order_by("position")[0]
+    endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
+    evaluation = make_evaluation(project)
+    results = ResultsImport.objects.create(
+        project=project, version=version, name="x", file_name="x", stored_as="x", size=1
+    )
+    ratings = RatingsImport.objects.create(
+        evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=cast["alice"]
+    )
+    attachment = Attachment.objects.create(version=version, file_name="x", stored_as="x")
+    look = Look.objects.create(project=project, version=version, seed=1, size=1, population=1)
     return {
+        **{"endpoint": endpoint.pk, "evaluation": evaluation.run_id, "attachment": attachment.pk},
+        **{"look": look.pk, "name": "report.html"},
+        **{"results_import": results.pk, "ratings_import": ratings.pk, "a": run.pk, "b": run.pk},
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
         **{"run": run.pk, "judgement": judgement.pk, "version": version.pk},
     }
@@ -83,6 +131,8 @@ def test_every_address_lets_in_who_may_and_nobody_else(cast: dict[str, User], pl
 def expected(may: str, name: str) -> str:
     if may == "everybody" or name == "olga" or name in may.split():
         return "in"
+    if may == SITE:
+        return "403"
     return "403" if name in MEMBERS.split() else "404"
 
 
@@ -102,7 +152,7 @@ def outcome(api: Api, address: str, places: dict[str, Any]) -> str:
 
 
 def test_a_token_that_may_only_read_changes_nothing(cast: dict[str, User], places: dict[str, Any]) -> None:
-    api = Api(cast["adam"], scope=READ)
+    api = Api(cast["olga"], scope=READ)
     refused = {address for address in TABLE if outcome(api, address, places) == "403"}
     assert refused == {address for address in TABLE if address.startswith("post ")}
 

@@ -1,0 +1,221 @@
+"""Human evaluations and their ratings in the API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from ninja import Router, Schema, Status
+
+from evalsite import access
+from evalsite.access import May
+from evalsite.api.errors import ApiError
+from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
+from evalsite.api.uploads import answer_upload, multipart, one_file_of
+from evalsite.api.waiting import Wait, wait_until
+from evalsite.web.headers import download_headers
+from evalsite.web.request_limits import file_too_large
+from judging.core.results_file.records import RefusedLine
+from judging.people.access import get_evaluation, rates_here
+from judging.people.api_forms import CriterionIn, EvaluationIn, filled_forms
+from judging.people.labels import bad_line_sentence, import_problem
+from judging.people.models import Evaluation, RatingsImport
+from judging.people.progress import overall
+from judging.people.rating_export import csv_lines, jsonl_lines, record_page
+from judging.people.rating_import import MOST_BYTES, import_begin
+from judging.people.selectors import evaluations_page
+from judging.people.services import evaluation_create
+
+router = Router()
+EVALUATION = "projects/{slug}/evaluations/{evaluation}"
+RATINGS = "evaluation_ratings"
+
+
+class EvaluationOut(Schema):
+    """`id`: of its run, as in addresses. `about_run`: the run whose answers are rated. `ratings` of `needed`."""
+
+    id: int
+    name: str
+    open: bool
+    dataset: int
+    version: int
+    about_run: int | None
+    scheme: str
+    items: int
+    ratings: int
+    needed: int
+    overlap: int
+    seed: int
+    criteria: list[CriterionIn]
+    created_at: datetime
+    url: str
+
+
+class RatingsImportOut(Schema):
+    """`state`: `waiting`, `reading`, `undoing`, `done` or `undone`. `lines`: the first `invalid` ones."""
+
+    id: int
+    state: str
+    new: int
+    already_imported: int
+    not_current: int
+    invalid: int
+    lines: list[dict[str, Any]]
+    problem: str
+
+
+@router.get("projects/{slug}/evaluations", response=Page[EvaluationOut], summary="Human evaluations")
+def evaluations(
+    request: HttpRequest, slug: str, limit: Limit = 100, cursor: Cursor = "", archived: bool = False
+) -> dict[str, Any]:
+    """Newest first."""
+    project = access.get_project(request, slug, May.READ_JUDGEMENTS)
+    page, following = evaluations_page(project, archived=archived, before=number_at(cursor), size=limit)
+    for evaluation in page:
+        evaluation.run.project = project
+    return {"items": list(map(evaluation_out, page)), "next": cursor_of(following)}
+
+
+@router.post("projects/{slug}/evaluations", response={201: EvaluationOut}, summary="Start a human evaluation")
+def create(request: HttpRequest, slug: str, body: EvaluationIn) -> Status[Any]:
+    """Draws the items and opens it to its raters. 409: the name is taken."""
+    project = access.get_project(request, slug, May.RUN)
+    form, criteria = filled_forms(request, project, body)
+    try:
+        with transaction.atomic():
+            evaluation = evaluation_create(
+                project=project,
+                name=form.cleaned_data["name"],
+                choice=form.choice(),
+                criteria=[criterion.criterion() for criterion in criteria],
+                raters=list(form.cleaned_data["raters"]),
+                user=access.signed_in(request),
+                terms=form.terms(),
+            )
+    except IntegrityError:
+        text = _("A run with this name already exists. Choose another name.")
+        raise ApiError(409, "name_taken", text, fields={"name": text}) from None
+    return Status(201, evaluation_out(evaluation))
+
+
+@router.get(EVALUATION, response=EvaluationOut, summary="A human evaluation and its progress")
+def evaluation(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, Any]:
+    """Its figures are in the report of the run with the same id."""
+    return evaluation_out(get_evaluation(request, slug, evaluation, May.READ_JUDGEMENTS))
+
+
+@router.get(f"{EVALUATION}/ratings", response=Page[dict[str, Any]], url_name=RATINGS, summary="Ratings")
+def ratings(
+    request: HttpRequest,
+    slug: str,
+    evaluation: Id,
+    form: Literal["", "jsonl", "csv"] = "",
+    names: bool = False,
+    history: bool = False,
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> HttpResponseBase:
+    """As in the export, oldest first; all of them as a file with `form`. `names=1`: user names instead of pseudonyms
+    (organisers only). `history=1`: also ratings that were changed or undone."""
+    row = get_evaluation(request, slug, evaluation, May.READ_JUDGEMENTS)
+    organises = May.RUN in access.permissions(request, row.run.project)
+    if rates_here(request, row.run) or (names and not organises):
+        raise PermissionDenied
+    if form:
+        lines = (jsonl_lines if form == "jsonl" else csv_lines)(row, names=names, history=history)
+        headers = download_headers(f"ratings-{row.run_id}.{form}")
+        return StreamingHttpResponse(lines, content_type="application/octet-stream", headers=headers)
+    page, following = record_page(row, names=names, history=history, after=number_at(cursor) or 0, size=limit)
+    return JsonResponse({"items": page, "next": cursor_of(following)})
+
+
+@router.post(
+    f"{EVALUATION}/ratings",
+    response={202: RatingsImportOut},
+    summary="Import ratings",
+    openapi_extra=multipart(),
+)
+def import_ratings(request: HttpRequest, slug: str, evaluation: Id, wait: Wait = 0) -> HttpResponseBase:
+    """A file as exported. A rating that is there already changes nothing. `wait`: seconds for the result."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    return answer_upload(request, MOST_BYTES, file_too_large(MOST_BYTES), lambda: _import(request, row, wait))
+
+
+def _import(request: HttpRequest, evaluation: Evaluation, wait: int) -> HttpResponseBase:
+    file = one_file_of(request)
+    if (file.size or 0) > MOST_BYTES:
+        raise ApiError(413, message=file_too_large(MOST_BYTES))
+    taken = import_begin(
+        evaluation=evaluation, file=file, file_name=file.name or "", by=access.signed_in(request)
+    )
+
+    def has_ended() -> bool:
+        taken.refresh_from_db()
+        return taken.ended_at is not None
+
+    wait_until(has_ended, wait)
+    return JsonResponse(ratings_import_out(taken), status=202)
+
+
+@router.get(
+    f"{EVALUATION}/ratings/imports/{{ratings_import}}",
+    response=RatingsImportOut,
+    summary="An import of ratings",
+)
+def ratings_import(request: HttpRequest, slug: str, evaluation: Id, ratings_import: Id) -> dict[str, Any]:
+    """How far it is, and the lines that were left out."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    return ratings_import_out(get_object_or_404(row.imports, pk=ratings_import))
+
+
+def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
+    """An evaluation as the API shows it."""
+    run, progress = evaluation.run, overall(evaluation)
+    return {
+        "id": run.pk,
+        "name": run.name,
+        "open": evaluation.open,
+        "dataset": run.version.dataset_id,
+        "version": run.version.number,
+        "about_run": evaluation.about_run_id,
+        "scheme": evaluation.scheme,
+        "items": progress.items,
+        "ratings": progress.ratings,
+        "needed": progress.needed,
+        "overlap": evaluation.overlap,
+        "seed": evaluation.seed,
+        "criteria": [
+            {
+                "name": criterion.name,
+                "scale": criterion.scale,
+                "categories": list(criterion.categories),
+                "both_bad": criterion.both_bad,
+                "required": criterion.required,
+                "guideline": criterion.guideline,
+            }
+            for criterion in evaluation.criteria.values()
+        ],
+        "created_at": run.created_at,
+        "url": reverse("people:detail", args=[run.project.slug, run.pk]),
+    }
+
+
+def ratings_import_out(taken: RatingsImport) -> dict[str, Any]:
+    """An import of ratings as the API shows it."""
+    refused = [RefusedLine(line, code, params) for line, code, params in taken.bad_lines]
+    counts = ("state", "new", "already_imported", "not_current", "invalid")
+    return {
+        "id": taken.pk,
+        **{name: getattr(taken, name) for name in counts},
+        "lines": [
+            {"line": entry.line, "code": entry.code, "message": bad_line_sentence(entry)} for entry in refused
+        ],
+        "problem": import_problem(taken.problem),
+    }

@@ -1,0 +1,69 @@
+"""Why the scores of two runs differ, as the API shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from evalsite.api.lists import Id
+from judging.people.access import hidden_among
+from judging.records.access import get_run
+from judging.reports.comparison.results import Comparison, StoredChange, changes_of, comparison_of
+
+router = Router()
+
+
+class CompareOut(Schema):
+    """`state`: `ready`, `computing` or `failed`. `metrics`: the document of `compare --json`, of the last time that it
+    was computed; null before."""
+
+    a: int
+    b: int
+    state: str
+    metrics: dict[str, dict[str, Any]] | None
+
+
+@router.get(
+    "projects/{slug}/runs/{a}/compare/{b}", response=CompareOut, summary="Why the scores of two runs differ"
+)
+def compare(request: HttpRequest, slug: str, a: Id, b: Id) -> dict[str, Any]:
+    """From run `a`, the earlier one, to run `b`. Large runs are compared in the background: ask again while `state` is
+    `computing`."""
+    before, after = get_run(request, slug, a), get_run(request, slug, b)
+    if hidden_among(request, [before, after]):
+        raise PermissionDenied
+    comparison = comparison_of(before, after)
+    changes = changes_of(comparison)
+    metrics = None if changes is None else _document(changes)
+    return {"a": before.pk, "b": after.pk, "state": _state(comparison), "metrics": metrics}
+
+
+def _state(comparison: Comparison) -> str:
+    return "failed" if comparison.failed else "computing" if comparison.under_way else "ready"
+
+
+def _document(changes: list[StoredChange]) -> dict[str, dict[str, Any]]:
+    document: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        document.setdefault(change.metric, {})[change.candidate] = {
+            "a": change.before,
+            "b": change.after,
+            "difference": change.difference,
+            "ci_low": change.ci_low,
+            "ci_high": change.ci_high,
+            "items": change.items,
+            "shares": [
+                {
+                    "cause": share.cause,
+                    "difference": share.difference,
+                    "ci_low": share.ci_low,
+                    "ci_high": share.ci_high,
+                    "items": share.items,
+                }
+                for share in change.shares
+            ],
+        }
+    return document

@@ -1,0 +1,69 @@
+"""Runs in the API: judging again, results from elsewhere, comparing."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from evalsite.accounts.models import Project, User
+from judging.records.models import Judgement, Run
+from tests.api import Api, code_of
+from tests.datasets.conftest import jsonl
+from tests.judging.judged import a_judged_run
+from tests.make import a_version
+
+RUNS = "projects/physics/runs"
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    return a_judged_run(project)
+
+
+def test_judging_again_keeps_the_first_attempts(alice: User, run: Run) -> None:
+    reply = Api(alice).post(f"{RUNS}/{run.pk}/judge-again?candidate=alpha", {}).json()
+    assert (reply["changed"], reply["judgements"]) == (True, 3)
+    assert Judgement.objects.filter(run=run, attempt=2).count() == 3
+
+
+def test_judging_one_again_with_an_unknown_version_changes_nothing(alice: User, run: Run) -> None:
+    body = {"judgement": run.judgements.all()[0].pk, "version": 9}
+    assert code_of(Api(alice).post(f"{RUNS}/{run.pk}/judge-again", body)) == (422, "invalid")
+    assert not Judgement.objects.filter(attempt=2).exists()
+
+
+def sent(alice: User, project: Project, *lines: Any, query: str = "") -> Any:
+    """The reply to a results file about a new version."""
+    file = io.BytesIO(jsonl(*lines))
+    file.name = "results.jsonl"
+    version = str(a_version(project).pk)
+    return Api(alice).upload(f"{RUNS}/import{query}", file=file, version=version, name="theirs")
+
+
+LINES = [
+    {"line": 1, "model": "alpha", "judge": "gpt", "value": 3},
+    {"line": 99, "model": "alpha", "judge": "gpt", "value": 3},
+]
+
+
+def test_results_become_a_run_and_lines_that_do_not_fit_are_told(alice: User, project: Project) -> None:
+    document = sent(alice, project, *LINES).json()
+    assert (document["state"], document["new"], document["refused"]) == ("done", 1, 1)
+    assert document["lines"][0]["line"] == 2
+    assert Run.objects.get(pk=document["run"]).name == "theirs"
+
+
+def test_a_dry_import_stores_nothing_until_it_is_confirmed(alice: User, project: Project) -> None:
+    document = sent(alice, project, *LINES, query="?dry=1").json()
+    assert (document["state"], document["run"]) == ("checked", None)
+    confirmed = Api(alice).post(f"{RUNS}/import/{document['id']}/confirm", {}).json()
+    assert (confirmed["state"], confirmed["new"]) == ("done", 1)
+
+
+def test_two_runs_are_compared_as_the_command_does(alice: User, project: Project, run: Run) -> None:
+    other = a_judged_run(project)
+    document = Api(alice).get(f"{RUNS}/{run.pk}/compare/{other.pk}").json()
+    assert document["state"] == "ready"
+    assert set(document["metrics"]["quality"]) == {"alpha", "beta"}
