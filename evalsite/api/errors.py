@@ -9,9 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS
-from django.http import JsonResponse
+from django.http import HttpRequest, JsonResponse
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
+
+from evalsite.api import answers_json
 
 Fields = Mapping[str, Any]
 
@@ -81,3 +85,14 @@ def error_response(
     if status == 401:
         answer["WWW-Authenticate"] = "Bearer"
     return answer
+
+
+def server_refusal(path: str, status: int, languages: str) -> str | None:
+    """The error by which the web server itself refuses a request, as text in one of the `languages` (Accept-Language);
+    None where answers are pages. `path` may begin with the base path."""
+    if not answers_json(path.removeprefix(settings.FORCE_SCRIPT_NAME or "")):
+        return None
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT_LANGUAGE"] = languages
+    with translation.override(translation.get_language_from_request(request)):
+        return error_response(status).content.decode()

@@ -6,6 +6,7 @@ The same key with another body is refused, and so is a repetition while the firs
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -59,9 +60,22 @@ def once_for(request: HttpRequest, token: ApiToken, digest: str, answer: Answer)
     if response.status_code >= 500 or response.status_code == 429 or response.streaming:
         reply.delete()
     else:
-        body = response.content.decode() if isinstance(response, HttpResponse) else ""
+        body = _stored_body(response) if isinstance(response, HttpResponse) else ""
         StoredReply.objects.filter(pk=reply.pk).update(status=response.status_code, body=body)
     return response
+
+
+def shown_once(response: HttpResponse, *names: str) -> HttpResponse:
+    """Mark members of a JSON reply as secrets, which a stored reply doesn't hold."""
+    response.shown_once = names  # type: ignore[attr-defined]
+    return response
+
+
+def _stored_body(response: HttpResponse) -> str:
+    names = getattr(response, "shown_once", ())
+    if not names:
+        return response.content.decode()
+    return json.dumps(json.loads(response.content) | dict.fromkeys(names))
 
 
 def _claim(token: ApiToken, address: str, key: str, digest: str) -> tuple[StoredReply, bool]:

@@ -61,6 +61,10 @@ def file_too_large(most: int) -> str:
     return text % {"most": filesize(most)}
 
 
+class LengthMissing(RequestTooLarge):
+    """A long body of unknown length."""
+
+
 class RequestLimitsMiddleware(MiddlewareMixin):
     """Rejects bodies over the limit, and transfers beyond the number that the server can handle at a time.
 
@@ -93,6 +97,8 @@ class RequestLimitsMiddleware(MiddlewareMixin):
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, LengthMissing):
+            return refusal(request, 411, _("The request has no length"), str(error))
         if isinstance(error, RequestTooLarge):
             return _too_large(request, str(error))
         if isinstance(error, UnreadablePostError):  # client gone or too slow, not a server error
@@ -125,7 +131,7 @@ def _check(request: HttpRequest, most: int, sentence: str) -> None:
         text = _(
             "Requests without a Content-Length header are limited to %(most)s. Add the header and try again."
         )
-        raise RequestTooLarge(text % {"most": filesize(WHOLE_BODY)})
+        raise LengthMissing(text % {"most": filesize(WHOLE_BODY)})
     step_aside(request)
 
 

@@ -23,6 +23,7 @@ from aiohttp import ClientPayloadError
 from aiohttp.web import BaseRequest, Response, Server, StreamResponse
 from aiohttp.web_protocol import RequestHandler
 
+from evalsite.api.errors import server_refusal
 from evalsite.web.exchange import ClientGone, ClientInput, Exchange, environ_of
 from evalsite.web.threads import Job, Threads
 
@@ -127,7 +128,7 @@ class Connection(RequestHandler):
             raise ConnectionResetError from exc
         if status == 500:
             return super().handle_error(request, status, exc, message)
-        return refused(status, "The request is not valid HTTP.\n")
+        return refused(request, status, "The request is not valid HTTP.\n")
 
 
 class Site:
@@ -210,7 +211,7 @@ class Site:
 
     async def _answer(self, request: BaseRequest, connection: Connection) -> StreamResponse:
         if request.method == "CONNECT":  # a 2xx would promise a tunnel
-            return refused(405, "This is not a proxy.\n")
+            return refused(request, 405, "This is not a proxy.\n")
         exchange = Exchange(self.loop, self.threads)
         environ = environ_of(request, self.sockname)
         environ[STEP_ASIDE] = exchange.step_aside
@@ -219,7 +220,7 @@ class Site:
         try:
             whole = await receive.whole(WHOLE_BODY)
         except TooSlow:
-            return refused(408, "The request did not arrive in time. Send it again.\n")
+            return refused(request, 408, "The request did not arrive in time. Send it again.\n")
         if whole is None:
             environ[BODY_WAITS] = True
             environ["wsgi.input"] = io.BufferedReader(
@@ -241,8 +242,8 @@ class Site:
         data = await exchange.more()
         if not exchange.status or (exchange.failed and not data):
             if body.broken:
-                return refused(408, "The request did not arrive in time. Send it again.\n")
-            return refused(500, "The server failed. Try again.\n")
+                return refused(request, 408, "The request did not arrive in time. Send it again.\n")
+            return refused(request, 500, "The server failed. Try again.\n")
         timeout = ClientTimeout(self.limits)
         whole = exchange.ended and not exchange.failed and len(data) <= SLICE
         answer = begun(exchange, data if whole else None)
@@ -318,8 +319,14 @@ class Body:
             self._request.writer.output_size = 0
 
 
-def refused(status: int, text: str) -> Response:
-    answer = Response(status=status, text=text, headers={"Server": "evalsite"})
+def refused(request: BaseRequest, status: int, text: str) -> Response:
+    """A refusal by the server itself: JSON where programs ask, else one line."""
+    headers = {"Server": "evalsite"}
+    document = server_refusal(request.path, status, request.headers.get("Accept-Language", ""))
+    if document is None:
+        answer = Response(status=status, text=text, headers=headers)
+    else:
+        answer = Response(status=status, text=document, headers=headers, content_type="application/json")
     answer.force_close()
     return answer
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import errno
+import json
+from typing import Any
+
 import pytest
 from django.conf import LazySettings
-from django.test import Client
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.handlers.exception import convert_exception_to_response
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.test import Client, RequestFactory
 
 from evalsite.accounts.models import Project, User
+from evalsite.api.middleware import JsonErrorsMiddleware
+from evalsite.storage.errors import StorageUnreachable
+from evalsite.web.server import BODY_WAITS, STEP_ASIDE
+from evalsite.web.threads import ThreadsBusy
 from tests.api import READ, Api, code_of
 from tests.conftest import ClientOf
+from tests.full_and_locked import locked_database
+from tests.odd_requests import Unread
 
 DATASETS = "projects/physics/datasets"
+
+
+def busy() -> None:
+    raise ThreadsBusy
 
 
 @pytest.mark.parametrize(
@@ -102,3 +119,76 @@ def test_a_token_of_a_project_opens_no_other(olga: User, project: Project, charl
 def test_messages_are_in_the_language_of_the_request(project: Project) -> None:
     response = Client().get("/api/v1/projects", headers={"Accept-Language": "zh-CN"})
     assert "令牌" in response.json()["error"]["message"]
+
+
+def failing(error: Exception) -> JsonErrorsMiddleware:
+    """The middleware around a site whose every view raises this."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        raise error
+
+    return JsonErrorsMiddleware(convert_exception_to_response(view))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/projects", "/mcp"])
+@pytest.mark.parametrize(
+    ("error", "expected", "retries"),
+    [
+        (ZeroDivisionError(), (500, "server_error"), False),
+        (Http404(), (404, "not_found"), False),
+        (PermissionDenied(), (403, "forbidden"), False),
+        (SuspiciousOperation(), (400, "bad_request"), False),
+        (RequestDataTooBig(), (413, "too_large"), False),
+        (StorageUnreachable(), (503, "unavailable"), True),
+        (OSError(errno.ENOSPC, "full"), (503, "disk_full"), True),
+    ],
+)
+def test_whatever_fails_behind_an_address_for_programs_is_json(
+    rf: RequestFactory, path: str, error: Exception, expected: tuple[int, str], retries: bool
+) -> None:
+    answer = failing(error)(rf.get(path))
+    assert isinstance(answer, JsonResponse)
+    assert (answer.status_code, json.loads(answer.content)["error"]["code"]) == expected
+    assert ("Retry-After" in answer.headers) == retries
+
+
+def test_a_busy_database(alice: User, project: Project) -> None:
+    api = Api(alice)
+    with locked_database():
+        answer = api.get(DATASETS)  # counts the request
+    assert (code_of(answer), answer.headers["Retry-After"]) == ((503, "unavailable"), "5")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/mcp/nothing", (404, "not_found")), ("/api/", (404, "not_found"))]
+)
+def test_nothing_there(project: Project, path: str, expected: tuple[int, str]) -> None:
+    assert code_of(Client().get(path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"CONTENT_LENGTH": str(10**12)}, (413, "too_large")),
+        ({"CONTENT_LENGTH": "", BODY_WAITS: True}, (411, "length_required")),
+        ({"CONTENT_LENGTH": "9", STEP_ASIDE: busy}, (503, "unavailable")),
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=b"])
+def test_a_body_that_is_refused_unread(
+    alice: User, project: Project, more: dict[str, Any], expected: tuple[int, str], kind: str
+) -> None:
+    api = Api(alice)
+    path = "runs" if kind == "application/json" else "datasets"
+    environ = {"CONTENT_TYPE": kind, BODY_WAITS: True, **more, "wsgi.input": Unread()}
+    if not more["CONTENT_LENGTH"]:
+        del environ["CONTENT_LENGTH"]
+    headers = {"HTTP_AUTHORIZATION": api.headers["Authorization"]}
+    answer = api.client.generic("POST", f"/api/v1/projects/physics/{path}", **environ, **headers)
+    assert code_of(answer) == expected
+
+
+def test_an_address_in_local_mode_through_a_proxy(settings: LazySettings, project: Project) -> None:
+    settings.LOCAL_MODE = True
+    answer = Client().get("/api/v1/projects", headers={"X-Forwarded-For": "10.0.0.1"})
+    assert code_of(answer) == (403, "forbidden")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
 from datasets.models import Attachment, Version
@@ -164,3 +165,24 @@ def test_the_table_has_every_address() -> None:
         for method in methods
     }
     assert paths == TABLE.keys()
+
+
+UPLOADS = ("/datasets", "/answers", "/import", "/ratings")
+
+
+@pytest.mark.parametrize("address", [address for address in TABLE if address.startswith("post ")])
+def test_every_post_that_is_sent_twice_is_done_once(
+    cast: dict[str, User], places: dict[str, Any], address: str
+) -> None:
+    api, path = Api(cast["olga"]), address.removeprefix("post ").format(**places)
+
+    def send() -> Any:
+        if address.endswith(UPLOADS):
+            return api.upload(path, key="k", file=SimpleUploadedFile("x.jsonl", b"{}\n"), name="x")
+        body = BODIES.get(address, {})
+        return api.post(path, {**body, "version": places["version"]} if body else {}, key="k")
+
+    first, second = send(), send()
+    assert first.status_code < 500
+    assert (second.status_code, second.content) == (first.status_code, first.content)
+    assert second.headers["Idempotency-Replayed"] == "true"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import timedelta
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test import RequestFactory
 from django.utils import timezone
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
+from evalsite.accounts.tokens import token_create
+from evalsite.api.errors import ApiError
+from evalsite.api.replies import HEADER, once_for, shown_once
 from evalsite.models import StoredReply
 from tests.api import Api, code_of
 from tests.datasets.conftest import jsonl, question
@@ -72,3 +78,40 @@ def test_json_is_compared_as_it_was_sent(alice: User, project: Project) -> None:
 
 def test_a_key_has_at_most_200_characters(alice: User, project: Project) -> None:
     assert code_of(Api(alice).post("projects/physics/runs", key="k" * 201)) == (422, "invalid")
+
+
+def test_at_the_same_moment_only_the_first_is_answered(alice: User, project: Project) -> None:
+    token, _secret = token_create(user=alice, name="x", days=None)
+    request = RequestFactory().post("/api/v1/projects/physics/runs", headers={HEADER: "k"})
+    answered, refused = [], []
+
+    def answer(_request: HttpRequest) -> HttpResponse:
+        answered.append(1)
+        try:
+            once_for(request, token, "digest", answer)  # the second one, before the first one has ended
+        except ApiError as error:
+            refused.append((error.status, error.code, error.retry_after > 0))
+        return HttpResponse("{}")
+
+    once_for(request, token, "digest", answer)
+    assert (answered, refused) == ([1], [(409, "in_progress", True)])
+
+
+def test_a_request_that_failed_is_answered_again(alice: User, project: Project) -> None:
+    token, _secret = token_create(user=alice, name="x", days=None)
+    request = RequestFactory().post("/", headers={HEADER: "k"})
+    replies = [
+        once_for(request, token, "digest", lambda _request, status=status: HttpResponse(status=status))
+        for status in (500, 429, 503, 201, 202)
+    ]
+    assert [reply.status_code for reply in replies] == [500, 429, 503, 201, 201]
+
+
+def test_a_secret_that_is_shown_once_is_not_stored(alice: User, project: Project) -> None:
+    token, _secret = token_create(user=alice, name="x", days=None)
+    request = RequestFactory().post("/", headers={HEADER: "k"})
+    replies = [
+        once_for(request, token, "d", lambda _request: shown_once(JsonResponse({"id": 1, "key": "s"}), "key"))
+        for _time in range(2)
+    ]
+    assert [json.loads(reply.content)["key"] for reply in replies] == ["s", None]

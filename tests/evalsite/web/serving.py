@@ -26,7 +26,7 @@ class Application:
         self.go_on = threading.Event()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        kind = environ["PATH_INFO"].strip("/")
+        kind = environ["PATH_INFO"].rpartition("/")[2]
         found: tuple[str, Iterable[bytes]] = getattr(self, kind or "page", self.page)(environ)
         start_response(found[0], [("Content-Type", "text/plain")])
         return found[1]

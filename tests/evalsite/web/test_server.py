@@ -94,6 +94,18 @@ class TestWhatTheApplicationGetsAndGives:
             assert server.ask("/fails").startswith(b"HTTP/1.1 500 ")
             assert server.ask().endswith(b"a page")
 
+    @pytest.mark.parametrize(
+        ("path", "status"), [("/api/fails", 500), ("/mcp/fails", 500), ("/api/body", 408)]
+    )
+    def test_programs_are_refused_in_json(self, path: str, status: int) -> None:
+        head = "Accept-Language: zh-CN\r\n" + ("Content-Length: 9\r\n" if status == 408 else "")
+        with served(**HURRY) as server, server.connect(post(path, head)) as connection:
+            answer = everything(connection)
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+        assert error["code"] == {500: "server_error", 408: "timeout"}[status]
+        assert "请" in error["message"]
+
     def test_what_is_not_http_is_refused(self) -> None:
         with served() as server, server.connect(b"\x16\x03\x01 what\r\n\r\n") as connection:
             answer = everything(connection)
