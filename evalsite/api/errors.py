@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,7 +80,9 @@ def error_response(
     error: dict[str, Any] = {"code": code or usual_code, "message": message or str(usual_message)}
     if fields:
         error["fields"] = dict(fields)
-    answer = JsonResponse({"error": error}, status=status, json_dumps_params={"ensure_ascii": False})
+    answer = JsonResponse({}, status=status)
+    text = json.dumps({"error": error}, ensure_ascii=False, default=str)
+    answer.content = text.encode("utf-8", "backslashreplace")  # half a surrogate pair becomes its JSON escape
     if retry_after:
         answer["Retry-After"] = str(retry_after)
     if status == 401:

@@ -69,6 +69,8 @@ class ApiRequestsMiddleware:
 
 def refuse(request: HttpRequest, token: ApiToken) -> None:
     """Raise ApiError for a method beyond the token's scope, a body of another type, or too many requests."""
+    if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+        raise ApiError(400)  # PostgreSQL takes no NUL character
     if wait := seconds_to_wait(token, settings.CONFIG.api_requests_per_minute):
         raise ApiError(429, retry_after=wait)
     if request.method in READING or not request.path_info.startswith(PREFIX):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.wsgi import WSGIRequest
+from django.http import FileResponse
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def same_process(*, address: str = "127.0.0.1", script_name: str = "") -> httpx.WSGITransport:
     """A transport for evalsite_client.Client. `address`: the client's, as the site would see it."""
-    return httpx.WSGITransport(_answer, script_name=script_name, remote_addr=address)
+    return httpx.WSGITransport(wsgi_answer, script_name=script_name, remote_addr=address)
 
 
 @cache
@@ -30,7 +31,11 @@ def _handler() -> BaseHandler:
     return handler
 
 
-def _answer(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+def wsgi_answer(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+    """The site as a WSGI application that sends no signals."""
     response = _handler().get_response(WSGIRequest(environ))
     start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
-    return [b"".join(response)]
+    body = b"".join(response)
+    if isinstance(response, FileResponse) and response.file_to_stream is not None:
+        response.file_to_stream.close()  # closing the response would send a signal
+    return [body]

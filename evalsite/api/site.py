@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +12,11 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, path
+from django.utils.translation import gettext as _
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError
 from ninja.errors import ValidationError as SchemaError
+from ninja.parser import Parser
 from ninja.security import HttpBearer
 
 from evalsite import __version__, access
@@ -52,6 +55,28 @@ class Token(HttpBearer):
         return access.token_of(request)
 
 
+class BodyParser(Parser):
+    """Refuses texts that a database can't store."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        body = super().parse_body(request)
+        if not is_storable(body):
+            raise ApiError(422, message=_("The body has a NUL character or half a surrogate pair."))
+        return body
+
+
+def is_storable(value: Any) -> bool:
+    """Whether no text in a JSON value has a NUL character or half a surrogate pair."""
+    if isinstance(value, str):
+        return not _UNSTORABLE.search(value)
+    if isinstance(value, dict):
+        return all(is_storable(part) for pair in value.items() for part in pair)
+    return not isinstance(value, list) or all(map(is_storable, value))
+
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
 def build() -> NinjaAPI:
     """The API with the addresses of all apps."""
     api = NinjaAPI(
@@ -61,6 +86,7 @@ def build() -> NinjaAPI:
         openapi_url=None,
         docs_url=None,
         auth=Token(),
+        parser=BodyParser(),
         urls_namespace="api",
     )
     for name in modules:
@@ -78,7 +104,7 @@ def _answer_errors(api: NinjaAPI) -> None:
         Http404: lambda error: error_response(404),
         PermissionDenied: lambda error: error_response(403),
         AuthenticationError: lambda error: error_response(401),
-        HttpError: lambda error: error_response(error.status_code),
+        HttpError: _http_error,
         SchemaError: _invalid,
         ValidationError: refused,
     }
@@ -98,6 +124,12 @@ def refused(error: ValidationError) -> HttpResponse:
         else {}
     )
     return error_response(422, "invalid", " ".join(error.messages), fields=fields)
+
+
+def _http_error(error: HttpError) -> HttpResponse:
+    """ninja's own refusal; that of a body by BodyParser is its cause."""
+    cause = error.__cause__
+    return cause.response() if isinstance(cause, ApiError) else error_response(error.status_code)
 
 
 def _invalid(error: SchemaError) -> HttpResponse:

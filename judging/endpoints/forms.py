@@ -211,7 +211,7 @@ class EndpointForm(forms.Form):
         if pem:
             try:
                 ssl.create_default_context().load_verify_locations(cadata=pem)
-            except (ssl.SSLError, ValueError):
+            except (ssl.SSLError, ValueError, TypeError):  # TypeError: not ASCII
                 raise forms.ValidationError(reason_sentence("bad_ca")) from None
         return pem
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, RequestFactory
@@ -20,7 +20,6 @@ from evalsite.web.server import BODY_WAITS, STEP_ASIDE
 from evalsite.web.threads import ThreadsBusy
 from tests.api import READ, Api, code_of
 from tests.conftest import ClientOf
-from tests.full_and_locked import locked_database
 from tests.odd_requests import Unread
 
 DATASETS = "projects/physics/datasets"
@@ -138,7 +137,6 @@ def failing(error: Exception) -> JsonErrorsMiddleware:
         (Http404(), (404, "not_found"), False),
         (PermissionDenied(), (403, "forbidden"), False),
         (SuspiciousOperation(), (400, "bad_request"), False),
-        (RequestDataTooBig(), (413, "too_large"), False),
         (StorageUnreachable(), (503, "unavailable"), True),
         (OSError(errno.ENOSPC, "full"), (503, "disk_full"), True),
     ],
@@ -150,13 +148,6 @@ def test_whatever_fails_behind_an_address_for_programs_is_json(
     assert isinstance(answer, JsonResponse)
     assert (answer.status_code, json.loads(answer.content)["error"]["code"]) == expected
     assert ("Retry-After" in answer.headers) == retries
-
-
-def test_a_busy_database(alice: User, project: Project) -> None:
-    api = Api(alice)
-    with locked_database():
-        answer = api.get(DATASETS)  # counts the request
-    assert (code_of(answer), answer.headers["Retry-After"]) == ((503, "unavailable"), "5")
 
 
 @pytest.mark.parametrize(
@@ -192,3 +183,19 @@ def test_an_address_in_local_mode_through_a_proxy(settings: LazySettings, projec
     settings.LOCAL_MODE = True
     answer = Client().get("/api/v1/projects", headers={"X-Forwarded-For": "10.0.0.1"})
     assert code_of(answer) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800"])
+def test_a_text_that_cannot_be_stored(alice: User, project: Project, text: str) -> None:
+    api = Api(alice)
+    assert code_of(api.post("projects/physics/runs", {"name": [text]})) == (422, "invalid")
+
+
+def test_a_refusal_that_names_half_a_surrogate_pair(alice: User, project: Project) -> None:
+    refused = Api(alice).post("projects/physics/metrics", {"\ud800": 1})
+    assert code_of(refused) == (422, "invalid")
+
+
+def test_a_nul_character_in_the_address(alice: User, project: Project) -> None:
+    assert code_of(Api(alice).get("projects/physics%00/runs")) == (400, "bad_request")
+    assert code_of(Api(alice).get("projects/physics/runs?cursor=%00")) == (400, "bad_request")

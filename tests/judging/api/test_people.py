@@ -93,5 +93,5 @@ def test_secrets_of_endpoints_go_in_and_never_out(adam: User, project: Project) 
 
 
 def test_an_endpoint_is_refused_by_field(adam: User, project: Project) -> None:
-    reply = Api(adam).post("projects/physics/endpoints", {"url": "ftp://x", "model": "m", "concurrency": 0})
-    assert set(reply.json()["error"]["fields"]) == {"url", "concurrency"}
+    reply = Api(adam).post("projects/physics/endpoints", {"url": "ftp://x", "model": "m", "ca_pem": "é"})
+    assert set(reply.json()["error"]["fields"]) == {"url", "ca_pem"}
