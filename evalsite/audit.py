@@ -53,6 +53,7 @@ class Action(models.TextChoices):
     TEST_CLOSED = "test.closed", _("Test of a judge closed")
     TEST_OPENED = "test.opened", _("Test of a judge opened")
     LICENCE_SUSPENDED = "licence.suspended", _("Licence of a judge suspended")
+    LICENCE_EXPIRES = "licence.expires", _("Date of a licence set")
     LICENCE_LIFTED = "licence.lifted", _("Suspension of a licence lifted")
     THRESHOLDS_CHANGED = "licence.thresholds", _("Thresholds of licences changed")
     DATASET_UPLOADED = "dataset.uploaded", _("Data set uploaded")

@@ -19,6 +19,7 @@ urlpatterns = [
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/delete/", include("judging.deletion.urls")),
     path("p/<slug:slug>/endpoints/", include("judging.endpoints.urls")),
+    path("p/<slug:slug>/judges/", include("judging.trust.urls")),
     path("p/<slug:slug>/look/", include("judging.look.urls")),
     path("p/<slug:slug>/metrics/", include("judging.metrics.urls")),
     path("p/<slug:slug>/desk/<int:pk>/", include(people.desk)),

@@ -75,6 +75,7 @@ class JudgingConfig(AppConfig):
         from judging.metrics.editor.scripts import reply_history
         from judging.metrics.editor.starting_points import starting_points
         from judging.metrics.selectors import metrics_that_use
+        from judging.metrics.services import definition_checks
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
         from judging.records.seal import closed_rows, sealed_rows, split_rows
@@ -87,6 +88,7 @@ class JudgingConfig(AppConfig):
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
         from judging.trust import seal
+        from judging.trust.leaks import refuse_test_texts
         from judging.trust.report_figures import add_licences
 
         api.modules += [
@@ -111,6 +113,7 @@ class JudgingConfig(AppConfig):
         completeness.has_encrypted.append(any_encrypted)
         first_sheets.append(report_sheet)
         metrics_using.append(metrics_that_use)
+        definition_checks.append(refuse_test_texts)
         licences_added.append(add_licences)
         sealed_rows.append(seal.sealed_rows)
         split_rows.append(seal.rows_in_splits)

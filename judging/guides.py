@@ -19,6 +19,7 @@ TASKS = (
     "metrics",
     "runs",
     "looking",
+    "aligning",
     "reports",
     "rating",
     "reviewing",

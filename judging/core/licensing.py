@@ -57,17 +57,23 @@ def sizes_of(rows: int) -> Sizes:
     return Sizes(usual.train, usual.dev, max(FEWEST_TEST, rows - usual.train - usual.dev))
 
 
-def draw_parts(keys: Sequence[str], aside: Collection[str], sizes: Sizes, seed: int) -> dict[str, Part]:
+def draw_parts(
+    keys: Sequence[str], aside: Collection[str], sizes: Sizes, seed: int, train: Collection[str] = ()
+) -> dict[str, Part]:
     """{key of a row: its part}. The test is drawn first, every row with the same probability, from the rows set aside,
-    or from all where none are; train and dev are drawn from the others, never from rows set aside."""
+    or from all where none are; train and dev are drawn from the others, never from rows set aside. `train`: rows that
+    were looked at, which are train whatever is drawn and count in its size."""
     order = random.Random(f"split:{seed}")
     reserved = set(aside)
-    pool = sorted(key for key in keys if key in reserved) if reserved else sorted(keys)
+    looked_at = (set(train) & set(keys)) - reserved
+    pool = sorted(reserved & set(keys)) if reserved else sorted(set(keys) - looked_at)
     test = order.sample(pool, min(sizes.test, len(pool)))
-    others = sorted(set(keys) - set(test) - reserved)
-    rest = order.sample(others, min(sizes.train + sizes.dev, len(others)))
+    others = sorted(set(keys) - set(test) - reserved - looked_at)
+    further = max(0, sizes.train - len(looked_at))
+    rest = order.sample(others, min(further + sizes.dev, len(others)))
     dev = rest[: min(sizes.dev, len(rest))]
-    drawn: list[tuple[Part, list[str]]] = [("test", test), ("dev", dev), ("train", rest[len(dev) :])]
+    trained = [*sorted(looked_at), *rest[len(dev) :]]
+    drawn: list[tuple[Part, list[str]]] = [("test", test), ("dev", dev), ("train", trained)]
     return {key: part for part, of_part in drawn for key in of_part}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -12,6 +14,16 @@ from evalsite.audit import Action, record
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
+
+definition_checks: list[Callable[[Metric, MetricDefinition], None]] = []
+"""Raise ValidationError if a metric may not have a definition; called before it is saved, and before a run starts.
+Added by JudgingConfig.ready."""
+
+
+def refuse_definition(metric: Metric, definition: MetricDefinition) -> None:
+    """Raise ValidationError with the place if the metric may not have this definition."""
+    for check in definition_checks:
+        check(metric, definition)
 
 
 class StaleEdit(Exception):
@@ -108,6 +120,7 @@ def _changed(metric: Metric, number: int, definition: MetricDefinition, user: Us
 
 
 def _append(metric: Metric, number: int, definition: MetricDefinition, user: User | None) -> MetricVersion:
+    refuse_definition(metric, definition)
     return MetricVersion.objects.create(
         metric=metric, number=number, definition=definition.to_json(), created_by=user
     )

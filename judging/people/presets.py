@@ -150,12 +150,9 @@ def _compares(definition: MetricDefinition) -> bool:
 
 def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
     """The scale for ratings that matches what a metric gives, or else its values, and its categories."""
-    if definition.gives == CHECKLIST:
-        return "checklist", ()
-    if definition.gives == PASS_FAIL:
-        return "pass_fail", ()
-    if definition.gives == CATEGORY and definition.labels:
-        return "categories", definition.label_names
+    scale, names = scale_of_kind(definition)
+    if scale:
+        return scale, names
     judged = Judgement.objects.filter(
         run=metric.run_id, run_metric=metric, current=True, state_in_force=SCORED
     )
@@ -166,7 +163,23 @@ def scale_of(metric: RunMetric, definition: MetricDefinition) -> tuple[Scale | N
         return ("categories", names) if 1 < len(names) <= MOST_CATEGORIES else (None, ())
     if values and all(isinstance(value, bool) for value in values):
         return "yes_no", ()
-    return _SCALES.get((definition.min_score, definition.max_score)), ()
+    return scale_of_scores(definition), ()
+
+
+def scale_of_kind(definition: MetricDefinition) -> tuple[Scale | None, tuple[str, ...]]:
+    """The same by the kind of verdict alone; None where only values tell it."""
+    if definition.gives == CHECKLIST:
+        return "checklist", ()
+    if definition.gives == PASS_FAIL:
+        return "pass_fail", ()
+    if definition.gives == CATEGORY and definition.labels:
+        return "categories", definition.label_names
+    return None, ()
+
+
+def scale_of_scores(definition: MetricDefinition) -> Scale | None:
+    """The scale for ratings with a metric's ends."""
+    return _SCALES.get((definition.min_score, definition.max_score))
 
 
 _SCALES: dict[tuple[float, float], Scale] = {(1, 5): "five", (1, 10): "ten", (0, 1): "yes_no"}

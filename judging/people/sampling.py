@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,9 @@ class ItemChoice:
 
     `about`: draw answers that this run judged, `sample_size` of them, with equal shares for all candidates;
     `stratify_by` then names one of its metrics, and each range of its scores gets an equal share too. With `filters`,
-    only answers with a matching judgement are drawn. `side_names`: of this version's answers and the other's, if two
-    files are compared.
+    only answers with a matching judgement are drawn. `rows`: rows that were drawn before, by id, each with its
+    probability (None: not even); all answers to them are rated. `side_names`: of this version's answers and the
+    other's, if two files are compared.
     """
 
     version: Version
@@ -58,6 +59,7 @@ class ItemChoice:
     stratify_by: str = ""
     about: Run | None = None
     filters: Filters = ANYTHING
+    rows: Mapping[int, float | None] | None = None
     seed: int = 0
 
 
@@ -75,6 +77,8 @@ Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers i
 
 def sample_items(choice: ItemChoice) -> SampledItems:
     """Draw the things to rate."""
+    if choice.rows is not None:
+        return _answers_to_rows(choice, choice.rows)
     if choice.about is not None:
         return _sample_answers(choice, choice.about)
     rows, strata = _strata_of_rows(choice)
@@ -84,6 +88,15 @@ def sample_items(choice: ItemChoice) -> SampledItems:
     answers, taking_part = _answers(choice, chosen)
     things = _things(choice, chosen, drawn, answers)
     return SampledItems(things, taking_part, len(chosen))
+
+
+def _answers_to_rows(choice: ItemChoice, chances: Mapping[int, float | None]) -> SampledItems:
+    by_id = Row.objects.only("pk", "line", "raw").in_bulk(list(chances))
+    rows = sorted(by_id.values(), key=lambda row: row.line)
+    answers, taking_part = _answers(choice, rows)
+    things = _things(choice, rows, [Drawn(place, "", 1.0) for place in range(len(rows))], answers)
+    drawn = [replace(thing, drawn_with=chances[thing.row]) for thing in things]
+    return SampledItems(drawn, taking_part, len(rows))
 
 
 def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
@@ -183,6 +196,8 @@ def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int
     answers: Answers = {row.pk: {} for row in rows}
     taking_part = [candidate.pk for candidate in choice.candidates]
     responses = Response.objects.filter(row__in=id_subquery(list(answers)), candidate__in=taking_part)
+    if choice.rows is not None:
+        responses = responses.exclude(raw="")  # of a run that was to generate them
     for pk, row, candidate in responses.order_by("number").values_list("pk", "row_id", "candidate_id"):
         answers[row].setdefault(candidate, []).append(pk)
     if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:

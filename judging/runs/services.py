@@ -29,7 +29,8 @@ from judging.engine.rubric_rows import refuse_unreadable
 from judging.engine.stopping import stopped_by_endpoint
 from judging.filters.counts import overridden_states
 from judging.metrics.editor.scripts import script_failure, script_sentence
-from judging.metrics.models import MetricVersion
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.services import refuse_definition
 from judging.records.models import (
     COUNTERS,
     INFER,
@@ -139,6 +140,9 @@ def run_create(
     refuse_impossible(version, candidates, metrics, candidate_models)
     definitions = [metric.definition for metric in metrics]
     refuse_broken_scripts(definitions)
+    for chosen in metrics:
+        if metric := _stored_metric(project, chosen):
+            refuse_definition(metric, chosen.definition)
     leave_out = options is not None and options.leave_out_unreadable
     run = Run(
         project=project,
@@ -160,6 +164,13 @@ def run_create(
     _record_start(run, metrics)
     workers.wake(run_worker.judge_runs)
     return run
+
+
+def _stored_metric(project: Project, chosen: ChosenMetric) -> Metric | None:
+    """The project's metric that a definition belongs to; one from a file belongs to that of its name."""
+    if chosen.version is not None:
+        return chosen.version.metric
+    return Metric.objects.filter(project=project, name=chosen.definition.name).first()
 
 
 def _record_start(run: Run, metrics: Sequence[ChosenMetric]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datasets.core.kinds import TIE
 from datasets.models import Row, Version
 from datasets.versions.row_match import digests
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.judges import human_ceiling
 from judging.core.statistics.ranking import COUNTED_FIRST
 from judging.core.statistics.verdicts import Verdicts, verdicts_under
 from judging.core.values import UNSETTLED, Value
@@ -84,6 +85,27 @@ def labels_of(verdicts: Verdicts, keys: Mapping[int, str]) -> dict[Answer, Label
         tier = ADJUDICATED if source == "adjudicator" else MAJORITY if item in several else ONE
         labels[answer] = Label(value, tier)
     return labels
+
+
+class Ceiling(NamedTuple):
+    """Each rater against the value of the others on the same `items`: the share of equal values, and kappa."""
+
+    items: int
+    exact: float | None
+    kappa: float | None
+
+
+def ceiling_of(run: Run, criterion: str, lines: Collection[int] | None = None) -> Ceiling | None:
+    """How well people agree with each other, on these rows only if `lines` is given; None with one rater an item."""
+    run_metric = run.metrics.filter(name=criterion).first()
+    if run_metric is None:
+        return None
+    verdicts, _metric = verdicts_of(run, run_metric)
+    rows = verdicts.value
+    if lines is not None:
+        rows = rows[rows["row"].isin(list(lines)).to_numpy()]
+    others = human_ceiling(verdicts, rows)["others"] if len(rows) else None
+    return Ceiling(others["items"], others["exact"], others["kappa_weighted"]) if others else None
 
 
 def judge_values(verdicts: Verdicts, judge: str, keys: Mapping[int, str]) -> dict[Answer, Value]:

@@ -72,6 +72,9 @@ class SealedTest(models.Model):
         default=list,
         help_text="people's values when it was closed: [{row, candidate, response, value, tier}]",
     )
+    ceiling = models.JSONField(
+        null=True, help_text="how well people agreed when it was closed: {items, exact, kappa}"
+    )
 
     @property
     def open(self) -> bool:
@@ -120,6 +123,8 @@ class Licence(models.Model):
     dev_gap = models.JSONField(null=True, help_text="dev − test agreement: [difference, low, high]")
     thresholds = models.JSONField(help_text="those in force at the opening")
     tier = models.CharField(max_length=11, help_text="one, majority or adjudicated")
+    ceiling = models.JSONField(null=True, help_text="how well people agree: {items, exact, kappa}")
+    opened_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     labels_before = models.BooleanField()
     dataset_name = models.CharField(max_length=200)
     dataset_version = models.PositiveIntegerField()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,16 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.people.models import Evaluation, Item
 from judging.records.definitions import definition_now
 from judging.records.models import Run, RunMetric
-from judging.trust.answers import TIERS, Answer, judge_values, labels_of, row_keys, value_author, verdicts_of
+from judging.trust.answers import (
+    TIERS,
+    Answer,
+    ceiling_of,
+    judge_values,
+    labels_of,
+    row_keys,
+    value_author,
+    verdicts_of,
+)
 from judging.trust.models import (
     Licence,
     LicenceThresholds,
@@ -50,26 +60,34 @@ def split_draw(
     sizes: Sizes,
     seed: int,
     aside: Collection[int] = (),
+    train: Collection[int] = (),
+    lines: Collection[int] | None = None,
     criterion: str = "",
     evaluation: Evaluation | None = None,
     user: User | None = None,
 ) -> Split:
     """Divide a version's rows and draw its test. `aside`: lines of rows set aside before anybody looked; the test is
-    drawn from them, train and dev from the others. `evaluation`: the draw takes its items only from the rows that it
-    has labelled, and the licence says that labels existed before the draw.
+    drawn from them, train and dev from the others. `train`: lines that were looked at, which are train. `lines`: those
+    that can be drawn, None for all. `evaluation`: the draw takes its items only from the rows that it has labelled, and
+    the licence says that labels existed before the draw.
 
     Raises ValidationError if the data set is already split for this metric, or if it has no row.
     """
     keys, by_id = row_keys(version)
     if evaluation is not None:
-        rated = set(evaluation.items.values_list("row__line", flat=True))
-        keys = {line: key for line, key in keys.items() if line in rated}
+        lines = set(evaluation.items.filter(rated__gt=0).values_list("row__line", flat=True))
+    if lines is not None:
+        keys = {line: keys[line] for line in lines if line in keys}
     checks = _rows_that_check_raters(version)
     keys = {line: key for line, key in keys.items() if line not in checks}
     if not keys:
         raise ValidationError(_("There are no rows to draw from."))
-    reserved = {keys[line] for line in aside if line in keys}
-    parts = draw_parts(list(keys.values()), reserved, sizes, seed)
+    reserved, looked_at = ({keys[line] for line in group if line in keys} for group in (aside, train))
+    if aside and not reserved:
+        raise ValidationError(
+            _("None of these rows is set aside for tests. Choose the run whose answers were looked at.")
+        )
+    parts = draw_parts(list(keys.values()), reserved, sizes, seed, looked_at)
     try:
         with transaction.atomic():
             split = Split.objects.create(
@@ -120,7 +138,11 @@ def sealed_test_close(*, test: SealedTest, run: Run, user: User | None = None) -
     if not labels:
         raise ValidationError(_("Nobody has rated an answer of this test yet."))
     test.labels, test.closed_at, test.closed_by = labels, timezone.now(), user
-    test.save(update_fields=["labels", "closed_at", "closed_by"])
+    rated = rows_of_test(test)
+    lines = [line for line, key in _keys_in(test, run.version).items() if key in rated]
+    ceiling = ceiling_of(run, test.split.criterion, lines)
+    test.ceiling = ceiling._asdict() if ceiling else None
+    test.save(update_fields=["labels", "closed_at", "closed_by", "ceiling"])
     metric = test.split.metric
     record(Action.TEST_CLOSED, project=metric.project, thing=metric, by=user, labels=len(labels))
     return test
@@ -186,6 +208,8 @@ def sealed_test_open(
         dev_gap=None if difference is None else [difference.mean, difference.low, difference.high],
         thresholds=asdict(thresholds),
         tier=min((labels[answer]["tier"] for answer in shared), key=TIERS.index),
+        ceiling=test.ceiling,
+        opened_by=user,
         labels_before=test.labels_before,
         dataset_name=run.version.dataset.name,
         dataset_version=run.version.number,
@@ -276,6 +300,20 @@ def licence_lift(*, suspension: Suspension, reason: str, user: User) -> None:
     metric = suspension.licence.metric_version.metric
     _recompute(metric=metric)
     record(Action.LICENCE_LIFTED, project=metric.project, thing=metric, by=user, reason=reason.strip())
+
+
+@transaction.atomic
+def licence_expire(*, licence: Licence, day: date | None, user: User) -> None:
+    """Let a licence lapse at the beginning of a day, None for never. Raises ValidationError if it has lapsed."""
+    licence = Licence.objects.select_for_update().get(pk=licence.pk)
+    if licence.expires_at is not None and licence.expires_at <= timezone.now():
+        raise ValidationError(_("This licence has lapsed, and stays so. Open a test anew."))
+    licence.expires_at = None if day is None else timezone.make_aware(datetime.combine(day, time.min))
+    licence.save(update_fields=["expires_at"])
+    metric = licence.metric_version.metric
+    _recompute(metric=metric)
+    detail = {"day": "" if day is None else day.isoformat()}
+    record(Action.LICENCE_EXPIRES, project=metric.project, thing=metric, by=user, **detail)
 
 
 def _recompute(dataset: Dataset | None = None, metric: Metric | None = None) -> None:

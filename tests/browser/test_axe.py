@@ -39,6 +39,9 @@ NO_PAGES = {
     "people:export": "a file",
     "look:export": "a file",
     "look:go_on": "leads to an answer",
+    "trust:versions": "a part of the page of Align",
+    "trust:disagreements": "needs ratings of the test's rows; it has the parts of the report's disagreements",
+    "trust:licence": "needs a test that was rated; the path to it is tests/judging/trust/test_whole_path.py",
     "desk:items": "a part of the desk",
     "desk:mine": "a part of the desk",
     "desk:item": "a part of the desk",
@@ -228,6 +231,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         import_results(visitor, site),
         import_table(visitor, site),
         *look_at_answers(visitor, site),
+        *draw_a_test(visitor, site),
         *evaluate(visitor, site),
         invite(visitor, site),
         share_report(visitor, site),
@@ -286,6 +290,13 @@ def look_at_answers(visitor: APIRequestContext, site: str) -> list[str]:
     send(visitor, site, groups, {"name": "Dates"}, to=groups + "new/")
     send(visitor, site, groups, {"chosen": "1-0", "into": "1", "act": "move"}, to=groups + "move/")
     return [new, answer, groups]
+
+
+def draw_a_test(visitor: APIRequestContext, site: str) -> list[str]:
+    """Draw a test for a metric of the sample; return the paths of the pages."""
+    align, sizes = "/p/sample/judges/1/", {"test": "5", "dev": "1", "train": "0", "overlap": "1"}
+    send(visitor, site, align, {"source": "run-1", **sizes})
+    return [align, "/p/sample/judges/2/", "/p/sample/judges/tests/1/close/", "/p/sample/judges/tests/1/open/"]
 
 
 def invite(visitor: APIRequestContext, site: str) -> str:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.conf import LazySettings
 from django.db import transaction
 from django.http import HttpResponseBase
 from django.test import Client
+from django.utils import timezone
 
 from datasets.models import Attachment, FileImport, Version
 from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
+from judging.core.licensing import Sizes
+from judging.core.statistics.licence import Thresholds, licence_figures
 from judging.endpoints.models import Endpoint
 from judging.look.groups import group_create
 from judging.look.models import GroupProposal, Look, LookAnswer, SetAside
@@ -32,6 +36,8 @@ from judging.rubrics.models import RubricDraft
 from judging.teamwork.comments import comment_add
 from judging.teamwork.marks import Change, change_one
 from judging.transfer.results_import.models import ResultsImport
+from judging.trust.models import Licence, Suspension
+from judging.trust.services import split_draw
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run, first_of
@@ -190,6 +196,9 @@ table(
 table(POST, WORK, "look:propose")
 table(GET, WORK, "rubrics:row")
 table(POST, WORK, "rubrics:draft rubrics:decide")
+table(GET, READ, "trust:align trust:licence trust:versions trust:disagreements")
+table(GET, WORK, "trust:close trust:open")
+table(POST, MANAGE, "trust:expire trust:lift")
 table(GET, READ, "runs:mine runs:actions runs:at runs:first_judgement")
 table(GET, REVIEW, "runs:act")
 table(
@@ -220,6 +229,7 @@ def places(
         **run_places(project, cast, version),
         **look_places(project, version, cast["bob"]),
         **rubric_places(project, version),
+        **trust_places(project),
     }
 
 
@@ -351,6 +361,32 @@ def rubric_places(project: Project, version: Version) -> Places:
         },  # the row is set aside: nothing is sent
         "rubrics": {**row, "fields": {"line-0": "discarded"}},
     }
+
+
+def trust_places(project: Project) -> Places:
+    """URL parameters of a test that is being rated, and of a suspended licence."""
+    metric = Metric.objects.get(project=project)
+    run = a_judged_run(project)
+    run.metrics.update(metric_version=metric.versions.get())
+    split = split_draw(version=run.version, metric=metric, sizes=Sizes(0, 0, 1), seed=1)
+    licence = Licence.objects.create(
+        metric_version=metric.versions.get(),
+        definition_hash="x",
+        judge="m",
+        opening_number=1,
+        figures=asdict(licence_figures(np.zeros(1), np.zeros(1), np.zeros(1, int), "passes")),
+        answers=[["x", "alpha", 1, "", 0, False, False]],
+        thresholds=asdict(Thresholds()),
+        tier="one",
+        labels_before=False,
+        dataset_name="x",
+        dataset_version=1,
+        opened_at=timezone.now(),
+    )
+    suspension = Suspension.objects.create(licence=licence, reason="x")
+    of_test = {"split": split.pk, "run_metric": run.metrics.get().pk, "licence": licence.pk}
+    of_test["suspension"] = suspension.pk
+    return {"trust": {"metric": metric.pk, **of_test}, "trust:lift": {"fields": {"reason": "x"}}}
 
 
 def run_places(project: Project, cast: dict[str, User], version: Version) -> Places:

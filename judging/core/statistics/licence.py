@@ -158,16 +158,13 @@ def chance_of(use: Use, items: int, failing: float, right: float, thresholds: Th
     """
     threshold = thresholds.rate(use)
     z = normal_quantile(UPPER)
-    reached = [_chance_of_rate(n, right, threshold, z) for n in range(items + 1)]
+    reached, fewest = [0.0], 0
+    for n in range(1, items + 1):
+        while fewest <= n and wilson(fewest / n, n, z)[0] < threshold:
+            fewest += 1  # never fewer right ones of more verdicts
+        reached.append(float(binomial(n, right)[fewest:].sum()))
     weights = binomial(items, failing)
     return float(sum(weights[b] * reached[b] * reached[items - b] for b in range(items + 1)))
-
-
-def _chance_of_rate(n: int, right: float, threshold: float, z: float) -> float:
-    if n == 0:
-        return 0.0
-    enough = next((k for k in range(n + 1) if wilson(k / n, n, z)[0] >= threshold), n + 1)
-    return float(binomial(n, right)[enough:].sum())
 
 
 def binomial(n: int, chance: float) -> Floats:

@@ -11,6 +11,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.engine import planning, run_worker
 from judging.engine.budget import budget_of
 from judging.metrics.models import MetricVersion
+from judging.metrics.services import refuse_definition
 from judging.records.definitions import definition_now
 from judging.records.models import Reading, Run, RunMetric, RunState
 from judging.records.overrides import run_lock
@@ -83,6 +84,7 @@ def reading_by(run: Run, selection: Selection, version: MetricVersion, user: Use
     (run_metric,) = selection.metrics(run)
     definition = frozen(MetricDefinition.from_json(version.definition))
     refuse_broken_scripts([definition])
+    refuse_definition(version.metric, definition)
     prices = price_list([definition])
     if prices.currency and prices.currency == run.currency:
         run.prices = {**prices.prices, **run.prices}

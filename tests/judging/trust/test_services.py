@@ -15,7 +15,7 @@ from judging.core.licensing import Sizes
 from judging.core.statistics.licence import Thresholds
 from judging.deletion.services import delete_begin
 from judging.metrics.models import Metric, MetricVersion
-from judging.metrics.services import metric_create, metric_edit
+from judging.metrics.services import metric_edit
 from judging.people.models import Evaluation
 from judging.records.definitions import definition_now
 from judging.records.models import Run
@@ -33,28 +33,12 @@ from judging.trust.services import (
     thresholds_change,
 )
 from tests.judging.deletion.whole import remove_all
-from tests.judging.judged import JUDGE_URL, a_judged_run, judge, said
+from tests.judging.judged import JUDGE_URL, judge, said
 from tests.judging.people.make import about, rate_each
+from tests.judging.trust.conftest import DEFINITION, ROWS
 from tests.make import a_metric, a_run
 
 pytestmark = pytest.mark.django_db
-ROWS = 30
-DEFINITION = a_metric(JUDGE_URL, gives="pass_fail", parse="bool")
-
-
-@pytest.fixture
-def metric(project: Project) -> Metric:
-    return metric_create(project=project, definition=DEFINITION, user=None)
-
-
-@pytest.fixture
-def run(project: Project, metric: Metric) -> Run:
-    """Thirty rows; the judge passes every second one."""
-    run = a_judged_run(
-        project, lambda place: said(place % 2 == 0), rows=ROWS, metric=DEFINITION, models=["alpha"]
-    )
-    run.metrics.update(metric_version=metric.versions.get())
-    return run
 
 
 @pytest.fixture
@@ -109,6 +93,7 @@ def test_rows_set_aside_are_the_tests(run: Run, metric: Metric) -> None:
 
 def test_only_rated_rows_are_drawn_where_labels_exist(run: Run, metric: Metric, rita: User) -> None:
     evaluation = about(run, [rita], sample={"sample_size": 8})
+    rate_each(evaluation, rita, lambda item: True)
     split = split_of(run, metric, sizes=Sizes(1, 2, 5), evaluation=evaluation)
     assert split.rows.count() == 8
     assert split.test.labels_before

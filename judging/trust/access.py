@@ -1,0 +1,39 @@
+"""Access to the splits, tests and licences of a project's metrics. Views must load them through here."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from evalsite import access
+from evalsite.access import May
+from judging.metrics.models import Metric
+from judging.trust.models import Licence, SealedTest
+
+READ, ACT, MANAGE = May.READ_JUDGEMENTS, May.RUN, May.MANAGE
+"""To read judges and licences; to draw, close and open a test; to set a date and to lift a suspension."""
+
+
+def get_judge(request: HttpRequest, slug: str, metric: int, may: May = READ) -> Metric:
+    """A metric of the project. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    return get_object_or_404(Metric.objects.select_related("project"), project=project, pk=metric)
+
+
+def get_test(request: HttpRequest, slug: str, pk: int, may: May = READ) -> SealedTest:
+    """A test of a metric of the project, by the number of its split. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    tests = SealedTest.objects.select_related(
+        "split__metric__project", "split__dataset", "version__dataset", "evaluation__run"
+    )
+    tests = tests.filter(split__metric__project=project, split__dataset__deleted_at=None)
+    return get_object_or_404(tests, split=pk)
+
+
+def get_licence(request: HttpRequest, slug: str, pk: int, may: May = READ) -> Licence:
+    """A licence of a metric of the project. Raises Http404 or PermissionDenied."""
+    project = access.get_project(request, slug, may)
+    licences = Licence.objects.select_related(
+        "metric_version__metric__project", "opening__run", "opening__test", "opened_by"
+    )
+    return get_object_or_404(licences, metric_version__metric__project=project, pk=pk)

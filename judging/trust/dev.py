@@ -1,0 +1,161 @@
+"""Agreement of a metric's versions with people on the dev rows, and where they disagree. Test rows never enter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judging.core.licensing import DEV, TRAIN
+from judging.core.statistics.means import Rate, rate_of, sign_test
+from judging.core.values import Value
+from judging.metrics.models import Metric
+from judging.records.models import Run, RunMetric
+from judging.reports.labels import signed
+from judging.trust.answers import Answer, Label, judge_values, labels_of, row_keys, value_author, verdicts_of
+from judging.trust.models import Split
+
+MOST_VERSIONS = 5
+"""The newest versions whose agreement is computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From an earlier version to this one, on the answers that both judged: the difference of agreement (−1…1), how
+    many verdicts turned right and wrong, and p of the exact sign test."""
+
+    version: int
+    difference: float
+    right: int
+    wrong: int
+    p: float
+
+    @property
+    def signed(self) -> str:
+        return signed(self.difference)
+
+
+@dataclass(frozen=True, slots=True)
+class DevAgreement:
+    """A version's agreement with people on the dev rows, in its newest run."""
+
+    run_metric: RunMetric
+    version: int
+    rate: Rate
+    agrees: Mapping[Answer, bool]
+    change: Change | None
+
+    @property
+    def run(self) -> Run:
+        return self.run_metric.run
+
+    @property
+    def wrong(self) -> int:
+        return sum(not agrees for agrees in self.agrees.values())
+
+
+def run_metrics_of(metric: Metric, split: Split) -> list[RunMetric]:
+    """The newest run of each version of the metric on the split's data set, newest version first."""
+    used = RunMetric.objects.filter(
+        metric_version__metric=metric, run__version__dataset=split.dataset_id, run__deleted_at=None
+    )
+    used = used.filter(run__in=Run.objects.by_workers(), run__scored__gt=0)
+    newest: dict[int, RunMetric] = {}
+    for run_metric in used.select_related("run__version__dataset", "metric_version").order_by("-run"):
+        newest.setdefault(run_metric.metric_version_id or 0, run_metric)
+    return sorted(
+        newest.values(), key=lambda each: -(each.metric_version.number if each.metric_version else 0)
+    )
+
+
+def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
+    """People's values on the rows of these parts. Raises ValueError for the test, which is sealed."""
+    if not {DEV, TRAIN}.issuperset(parts):
+        raise ValueError(parts)
+    evaluation = split.test.evaluation
+    run_metric = evaluation.run.metrics.filter(name=split.criterion).first() if evaluation else None
+    if evaluation is None or run_metric is None:
+        return {}
+    wanted = set(split.rows.filter(part__in=parts).values_list("key", flat=True))
+    verdicts, _metric = verdicts_of(evaluation.run, run_metric)
+    keys = {line: key for line, key in keys_in(split, evaluation.run).items() if key in wanted}
+    return labels_of(verdicts, keys)
+
+
+def keys_in(split: Split, run: Run) -> dict[int, str]:
+    """{line: key} of the rows of a run's version."""
+    return row_keys(run.version, by_id=split.by_id)[0]
+
+
+def values_in(split: Split, run_metric: RunMetric) -> dict[Answer, Value]:
+    """The metric's values in a run, by answer."""
+    verdicts, _metric = verdicts_of(run_metric.run, run_metric)
+    judge = value_author(verdicts)
+    return judge_values(verdicts, judge, keys_in(split, run_metric.run)) if judge else {}
+
+
+def dev_agreements(split: Split) -> list[DevAgreement]:
+    """Of the newest versions, newest first, each with what changed from the version before it."""
+    labels = labels_in(split, DEV)
+    agreements: list[DevAgreement] = []
+    for run_metric in reversed(run_metrics_of(split.metric, split)[:MOST_VERSIONS] if labels else []):
+        agrees = agrees_with(values_in(split, run_metric), labels)
+        if agrees and run_metric.metric_version is not None:
+            number = run_metric.metric_version.number
+            change = _change(agreements[-1], agrees) if agreements else None
+            agreements.append(DevAgreement(run_metric, number, rate_by_rows(agrees), agrees, change))
+    return agreements[::-1]
+
+
+def agrees_with(values: Mapping[Answer, Value], labels: Mapping[Answer, Label]) -> dict[Answer, bool]:
+    """{answer: whether judge and people say the same} of the answers with both."""
+    return {answer: values[answer] == label.value for answer, label in labels.items() if answer in values}
+
+
+def rate_by_rows(agrees: Mapping[Answer, bool]) -> Rate:
+    """The share of equal values, with its interval by rows."""
+    rows = np.unique([answer.row for answer in agrees], return_inverse=True)[1].astype(np.int64)
+    return rate_of(np.array([float(equal) for equal in agrees.values()]), rows)
+
+
+def _change(before: DevAgreement, agrees: Mapping[Answer, bool]) -> Change | None:
+    both = [answer for answer in agrees if answer in before.agrees]
+    if not both:
+        return None
+    right = sum(agrees[answer] and not before.agrees[answer] for answer in both)
+    wrong = sum(before.agrees[answer] and not agrees[answer] for answer in both)
+    return Change(before.version, (right - wrong) / len(both), right, wrong, sign_test(right, wrong))
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An answer on which a judge and people differ."""
+
+    answer: Answer
+    part: str
+    judge: Value
+    people: Value
+    distance: float
+
+
+def disagreements(split: Split, run_metric: RunMetric) -> list[Disagreement]:
+    """On dev and train rows: false passes first, then false fails, then by distance."""
+    values = values_in(split, run_metric)
+    differing = [
+        Disagreement(answer, part, values[answer], label.value, _distance(values[answer], label.value))
+        for part in (DEV, TRAIN)
+        for answer, label in labels_in(split, part).items()
+        if answer in values and values[answer] != label.value
+    ]
+    return sorted(differing, key=_worst_first)
+
+
+def _worst_first(differing: Disagreement) -> tuple[int, float]:
+    kinds: Sequence[Value] = (True, False)
+    place = kinds.index(differing.judge) if isinstance(differing.judge, bool) else 2
+    return place, -differing.distance
+
+
+def _distance(judge: Value, people: Value) -> float:
+    return 1.0 if isinstance(judge, str) or isinstance(people, str) else abs(float(judge) - float(people))

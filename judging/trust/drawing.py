@@ -1,0 +1,152 @@
+"""Draw a split with its test, and the evaluation in which people rate its rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import User
+from judging.core.licensing import TEST, Sizes
+from judging.core.metric_definition import MetricDefinition
+from judging.core.people.criteria import Criterion
+from judging.core.people.instructions import instruction_of
+from judging.look.models import LookAnswer
+from judging.metrics.models import Metric
+from judging.people.blindness import is_named
+from judging.people.models import Evaluation, Scheme
+from judging.people.presets import scale_of_kind, scale_of_scores
+from judging.people.sampling import ItemChoice
+from judging.people.services import Terms, evaluation_create
+from judging.runs.services import free_name
+from judging.trust.models import SealedTest, Split
+from judging.trust.services import split_draw
+from judging.trust.sources import Source
+
+SEEDS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who rates the drawn rows, how many of them each item, and their guideline (Markdown)."""
+
+    raters: Sequence[User] = ()
+    overlap: int = 1
+    guideline: str = ""
+
+
+def criterion_of(metric_name: str, definition: MetricDefinition) -> Criterion | None:
+    """What people rate for a metric, on the same scale; None where they cannot."""
+    if definition.compares_candidates:
+        return Criterion(name=metric_name, scale="gsb", both_bad=definition.both_bad)
+    if definition.compares_reference:
+        return None
+    scale, names = scale_of_kind(definition)
+    scale = scale or scale_of_scores(definition)
+    return Criterion(name=metric_name, scale=scale, categories=names) if scale else None
+
+
+def guideline_of(definition: MetricDefinition) -> str:
+    """The first judge's instruction, to be offered to people."""
+    if not definition.judges:
+        return ""
+    judge = definition.judges[0]
+    return instruction_of(judge.template, definition.min_score, definition.max_score, judge.system_prompt)
+
+
+@transaction.atomic
+def sealed_test_draw(
+    *,
+    metric: Metric,
+    definition: MetricDefinition,
+    source: Source,
+    sizes: Sizes,
+    user: User,
+    asking: Asking | None = None,
+    labels: Evaluation | None = None,
+    seed: int | None = None,
+) -> Split:
+    """Divide a source's rows into train, dev and test, and have people rate them, blind. `labels`: an evaluation that
+    has rated them already, in place of `asking`.
+
+    Raises ValidationError if the rows cannot be drawn or rated; nothing is stored then.
+    """
+    seed = random.randrange(SEEDS) if seed is None else seed
+    criterion = criterion_of(metric.name, definition)
+    if criterion is None:
+        raise ValidationError(_("People cannot rate on the scale of this metric."))
+    split = split_draw(
+        version=source.version,
+        metric=metric,
+        sizes=sizes,
+        seed=seed,
+        aside=source.aside,
+        train=source.trained(metric),
+        lines=source.rows,
+        criterion=criterion.name,
+        evaluation=labels,
+        user=user,
+    )
+    if labels is None:
+        evaluation = _ask(split, criterion, source, asking or Asking(), user)
+        SealedTest.objects.filter(split=split).update(evaluation=evaluation)
+    return split
+
+
+def _ask(split: Split, criterion: Criterion, source: Source, asking: Asking, user: User) -> Evaluation:
+    named = [name for name in source.candidates if is_named(name.name, asking.guideline)]
+    if named:
+        text = _("Raters can read the guideline, and it contains the model name %(name)s. Remove the name.")
+        raise ValidationError(text % {"name": named[0].name})
+    compares = criterion.compares
+    return evaluation_create(
+        project=split.metric.project,
+        name=free_name(split.metric.project, criterion.name),
+        choice=ItemChoice(
+            source.version,
+            candidates=source.candidates,
+            scheme=Scheme.EVERY_PAIR if compares else Scheme.NONE,
+            about=source.run,
+            rows=_chances(split, source),
+            seed=split.seed,
+        ),
+        criteria=[criterion],
+        raters=asking.raters,
+        user=user,
+        terms=Terms(overlap=asking.overlap, guideline=asking.guideline),
+    )
+
+
+def _chances(split: Split, source: Source) -> Mapping[int, float | None]:
+    """{id of a row to rate: the probability with which it was drawn}. Rows that were looked at have labels already."""
+    keys = source.keys[0]
+    parts = dict(split.rows.values_list("key", "part"))
+    looked_at = source.trained(split.metric)
+    lines = [line for line in source.rows if keys[line] in parts and line not in looked_at]
+    tested = {line for line in lines if parts[keys[line]] == TEST}
+    aside = source.aside & set(source.rows)
+    if not aside:
+        even = len(lines) / len(source.rows)
+        return dict.fromkeys((source.rows[line] for line in lines), even)
+    rest = (len(lines) - len(tested)) / max(1, len(source.rows) - len(aside))
+    others = None if looked_at and _weighted(source) else rest
+    return {source.rows[line]: len(tested) / len(aside) if line in tested else others for line in lines}
+
+
+def _weighted(source: Source) -> bool:
+    """Whether a look drew rows with low scores more often, so that those left over are not an even draw."""
+    looks = LookAnswer.objects.filter(look__version__dataset=source.version.dataset_id)
+    return looks.filter(look__by_score_of__isnull=False).exists()
+
+
+def rows_to_rate(sizes: Sizes, source: Source, metric: Metric) -> int:
+    """How many rows a draw would have people rate."""
+    looked_at = len(source.trained(metric))
+    test = min(sizes.test, source.drawable)
+    aside = len(source.aside & set(source.rows)) if source.aside else test
+    others = len(source.rows) - aside - looked_at
+    return test + min(max(0, sizes.train - looked_at) + sizes.dev, max(0, others))

@@ -1,0 +1,148 @@
+"""Forms of Align: a draw, the version that a test is opened for, a licence's date, and the end of a suspension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.licensing import Sizes, sizes_of
+from judging.core.statistics.licence import FEWEST_TEST_ROWS
+from judging.metrics.models import Metric
+from judging.people.forms import RaterChoice
+from judging.people.models import Evaluation
+from judging.people.selectors import possible_raters
+from judging.records.models import RunMetric
+from judging.trust.sources import Source, labelled_evaluations
+
+MOST_ROWS = 2_000
+USUAL = sizes_of(0)
+
+
+def proposed_rows(source: Source) -> int:
+    """Sixty test rows; where nobody looked, so that rows are left for train and dev."""
+    left = source.drawable if source.aside else max(source.drawable * 2 // 3, FEWEST_TEST_ROWS)
+    return max(1, min(USUAL.test, left, source.drawable))
+
+
+class DrawForm(forms.Form):
+    """What to draw, and who rates it. `source` is another field of the page, which decides what is offered here."""
+
+    test = forms.IntegerField(
+        label=gettext_lazy("Test rows"),
+        min_value=1,
+        max_value=MOST_ROWS,
+        help_text=gettext_lazy("Sealed until you open the test. They decide what the judge may be used for."),
+    )
+    dev = forms.IntegerField(
+        label=gettext_lazy("Dev rows"),
+        min_value=0,
+        max_value=MOST_ROWS,
+        initial=USUAL.dev,
+        help_text=gettext_lazy("To improve the prompt with, as often as you want."),
+    )
+    train = forms.IntegerField(
+        label=gettext_lazy("Train rows"),
+        min_value=0,
+        max_value=MOST_ROWS,
+        initial=USUAL.train,
+        help_text=gettext_lazy("May stand in the prompt as worked examples."),
+    )
+    labels = forms.ModelChoiceField(
+        Evaluation.objects.none(),
+        label=gettext_lazy("Where labels come from"),
+        required=False,
+        empty_label=gettext_lazy("ask people"),
+        help_text=gettext_lazy(
+            "A licence from earlier ratings says that the labels existed before the draw."
+        ),
+    )
+    raters = RaterChoice(
+        None,
+        label=gettext_lazy("Raters"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("They rate blind, without the judge's verdict. You can add more later."),
+    )
+    overlap = forms.IntegerField(
+        label=gettext_lazy("Raters per item"),
+        min_value=1,
+        max_value=20,
+        initial=1,
+        help_text=gettext_lazy("With two or more, the licence also says how well people agree."),
+    )
+    guideline = forms.CharField(
+        label=gettext_lazy("Guideline for raters"),
+        required=False,
+        max_length=50_000,
+        widget=forms.Textarea(attrs={"rows": 8}),
+        help_text=gettext_lazy("Proposed from the judge's prompt. Markdown; raters see no model names."),
+    )
+
+    def __init__(self, data: Any, *, metric: Metric, source: Source, guideline: str) -> None:
+        raters = possible_raters(metric.project)
+        initial = {
+            "test": proposed_rows(source),
+            "guideline": guideline,
+            "raters": [rater.pk for rater in raters if not rater.is_superuser]
+            or [rater.pk for rater in raters],
+        }
+        super().__init__(data, initial=initial)
+        self.fields["raters"].queryset = raters  # type: ignore[attr-defined]
+        earlier = labelled_evaluations(metric, source)
+        labels = self.fields["labels"]
+        labels.queryset = Evaluation.objects.filter(pk__in=[each.pk for each in earlier])  # type: ignore[attr-defined]
+        labels.label_from_instance = lambda each: _("take those of “%(name)s”") % {"name": each.run.name}  # type: ignore[attr-defined]
+        if not earlier:
+            del self.fields["labels"]
+
+    def sizes(self) -> Sizes:
+        """The chosen sizes, or the usual ones where a field is wrong or empty."""
+        values = self.cleaned_data if self.is_bound and self.is_valid() else {}
+        values = values or getattr(self, "cleaned_data", {})
+        sizes = {name: values.get(name) for name in ("train", "dev", "test")}
+        chosen = {
+            name: self.get_initial_for_field(self.fields[name], name) if size is None else size
+            for name, size in sizes.items()
+        }
+        return Sizes(**chosen)
+
+    @property
+    def chosen_overlap(self) -> int:
+        return int(getattr(self, "cleaned_data", {}).get("overlap") or 1)
+
+
+class OpenForm(forms.Form):
+    """The run whose verdicts the test is opened for."""
+
+    run_metric = forms.ModelChoiceField(RunMetric.objects.none(), required=True)
+
+    def __init__(self, data: Any, offered: list[RunMetric]) -> None:
+        super().__init__(data)
+        field = self.fields["run_metric"]
+        field.queryset = RunMetric.objects.filter(pk__in=[each.pk for each in offered])  # type: ignore[attr-defined]
+
+
+class LiftForm(forms.Form):
+    """Why a suspended licence holds again."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"), max_length=2_000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class ExpiryForm(forms.Form):
+    """The day on which a licence lapses."""
+
+    expires_on = forms.DateField(
+        label=gettext_lazy("Lapses on"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+    def clean_expires_on(self) -> Any:
+        day = self.cleaned_data["expires_on"]
+        if day is not None and day <= timezone.localdate():
+            raise forms.ValidationError(_("Choose a day after today; a licence that has lapsed stays so."))
+        return day

@@ -1,0 +1,76 @@
+"""A licence's figures as its page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judging.core.metric_definition import MetricDefinition
+from judging.core.statistics.licence import FEWEST_OF_LABEL, FEWEST_TEST_ROWS, USES, Thresholds
+from judging.trust.models import Licence, LicenceState
+from judging.trust.selectors import licence_state
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRate:
+    """A rate as a count of verdicts, with its interval (0…1)."""
+
+    right: int
+    of: int
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LicencePage:
+    """`failing`: the share of failures by people in the test, None where it does not hold passes and failures.
+    `allowed`: (use, whether it is); `trends`, `gates`: the least lower bounds that were in force at the opening."""
+
+    state: LicenceState
+    passes: bool
+    agreement: CountedRate
+    positive: CountedRate | None
+    negative: CountedRate | None
+    failing: float | None
+    allowed: list[tuple[str, bool]]
+    trends: float
+    gates: float
+    too_few_rows: bool
+    too_few_labels: bool
+    level: float
+
+
+def licence_page(licence: Licence) -> LicencePage:
+    """What its page shows."""
+    figures, thresholds = licence.figures, Thresholds(**licence.thresholds)
+    passes = figures["judged"] == "passes"
+    people = [answer[-1] for answer in licence.answers]
+    failures = sum(value is False for value in people)
+    allowed = USES[: USES.index(licence.use) + 1] if licence.use in USES else ()
+    needed = thresholds.rate if passes else thresholds.kappa
+    return LicencePage(
+        state=licence_state(licence),
+        passes=passes,
+        agreement=_counted(figures["agreement"], len(people)),
+        positive=_counted(figures["positive"], len(people) - failures) if passes else None,
+        negative=_counted(figures["negative"], failures) if passes else None,
+        failing=failures / len(people) if passes and people else None,
+        allowed=[(use, use in allowed) for use in USES],
+        trends=needed("trends"),
+        gates=needed("gates"),
+        too_few_rows=figures["rows"] < FEWEST_TEST_ROWS,
+        too_few_labels=figures["judged"] == "labels" and figures["rarest"] < FEWEST_OF_LABEL,
+        level=1 - 0.05 / 2 ** (licence.opening_number - 1),
+    )
+
+
+def _counted(rate: Mapping[str, Any], of: int) -> CountedRate:
+    return CountedRate(rate["count"], of, rate["rate"], rate["low"], rate["high"])
+
+
+def judges_of(licence: Licence) -> list[str]:
+    """The judge models of the licensed version."""
+    definition = MetricDefinition.from_json(licence.metric_version.definition)
+    return [judge.model or judge.name for judge in definition.judges]

@@ -1,0 +1,114 @@
+"""What a test will be worth, and what it costs, before anybody rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalsite.accounts.models import Project
+from judging.core.licensing import Sizes, judged_as
+from judging.core.metric_definition import MetricDefinition
+from judging.core.statistics.licence import (
+    FEWEST_TEST_ROWS,
+    UNMEASURED_SECONDS,
+    USES,
+    Judged,
+    Prospect,
+    Thresholds,
+    Use,
+    prospect,
+)
+from judging.metrics.models import Metric
+from judging.people.models import Assignment, AssignmentState, Evaluation
+from judging.trust.answers import Ceiling, ceiling_of
+from judging.trust.drawing import rows_to_rate
+from judging.trust.services import thresholds_of
+from judging.trust.sources import FailureRate, Source, failure_rate, labelled_evaluations
+
+ASSUMED = 0.1
+"""The share of failures where nothing is known."""
+PACED = 10
+RECENT = 20
+MOST_COUNTED = 1500
+"""Items beyond which the chance of a gate hardly changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a draw of `rows` test rows buys. `items`: answers of the test; `rated`: of the whole draw; `seconds`: of
+    rating all of them; `prospect`: None where kappa decides; `unreachable`: uses above what people reach."""
+
+    judged: Judged
+    rows: int
+    items: int
+    rated: int
+    seconds: float
+    measured: bool
+    failing: float
+    known: FailureRate | None
+    prospect: Prospect | None
+    chances: Sequence[float]
+    proposed_rows: int | None
+    ceiling: Ceiling | None
+    unreachable: Sequence[Use]
+    enough: bool
+    thresholds: Thresholds
+
+
+def promise_of(
+    metric: Metric, definition: MetricDefinition, source: Source, sizes: Sizes, overlap: int = 1
+) -> Promise:
+    """What such a draw from the source buys."""
+    rows, each = min(sizes.test, source.drawable), source.answers_per_row
+    each = each * (each - 1) // 2 if definition.compares_candidates else each
+    known, judged = failure_rate(metric), judged_as(definition.kind)
+    failing = known.share if known else ASSUMED
+    thresholds, pace = thresholds_of(metric.project), pace_of(metric.project)
+    expected = prospect(min(rows * each, MOST_COUNTED), failing, thresholds) if judged == "passes" else None
+    ceiling = people_of(metric, source)
+    rated = rows_to_rate(sizes, source, metric) * each * overlap
+    return Promise(
+        judged=judged,
+        rows=rows,
+        items=rows * each,
+        rated=rated,
+        seconds=rated * (pace or UNMEASURED_SECONDS),
+        measured=pace is not None,
+        failing=failing,
+        known=known,
+        prospect=expected,
+        chances=list(expected.chances.values()) if expected else (),
+        proposed_rows=-(-expected.proposed // each) if expected and expected.proposed else None,
+        ceiling=ceiling,
+        unreachable=unreachable(ceiling, judged, thresholds),
+        enough=rows >= FEWEST_TEST_ROWS,
+        thresholds=thresholds,
+    )
+
+
+def pace_of(project: Project) -> float | None:
+    """Mean seconds of the project's latest ratings; None until there are ten."""
+    rated = Assignment.objects.filter(
+        evaluation__run__project=project, state=AssignmentState.RATED, seconds__gt=0
+    )
+    seconds = list(rated.order_by("-rated_at").values_list("seconds", flat=True)[:RECENT])
+    return sum(seconds) / len(seconds) if len(seconds) >= PACED else None
+
+
+def people_of(metric: Metric, source: Source) -> Ceiling | None:
+    """How well people agree on the metric's criterion, in the newest evaluation with several raters an item."""
+    several = (each for each in labelled_evaluations(metric, source) if each.overlap > 1)
+    newest: Evaluation | None = next(several, None)
+    return ceiling_of(newest.run, metric.name) if newest else None
+
+
+def unreachable(ceiling: Ceiling | None, judged: Judged, thresholds: Thresholds) -> list[Use]:
+    """The uses whose threshold lies above people's agreement with each other. Of pass and fail the lower of both rates
+    is at most the share on which they agree."""
+    if ceiling is None:
+        return []
+    reached = ceiling.exact if judged == "passes" else ceiling.kappa
+    if reached is None:
+        return []
+    needed = thresholds.rate if judged == "passes" else thresholds.kappa
+    return [use for use in USES if needed(use) > reached]

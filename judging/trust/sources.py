@@ -1,0 +1,195 @@
+"""Where a test of a judge can be drawn: answers of a run or of a version, with the rows that are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from django.db.models import QuerySet
+
+from datasets.models import Candidate, Row, Version
+from datasets.selectors import usable_versions
+from judging.core.statistics.looking import group_share
+from judging.core.values import NOT_RUN
+from judging.look.models import LookAnswer, SetAside, TrainLabel
+from judging.metrics.models import Metric
+from judging.people.models import Evaluation, Item
+from judging.people.presets import candidates_of
+from judging.records.models import Judgement, Run, RunMetric
+from judging.trust.answers import row_keys
+from judging.trust.models import Split
+
+OFFERED = 20
+"""Runs, and versions, that the form offers, newest first."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The answers of a run, or those that came with a version."""
+
+    version: Version
+    run: Run | None = None
+
+    @property
+    def code(self) -> str:
+        """Its name in the form."""
+        return f"run-{self.run.pk}" if self.run else f"version-{self.version.pk}"
+
+    @property
+    def name(self) -> str:
+        return self.run.name if self.run else f"{self.version.dataset.name} v{self.version.number}"
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Those whose answers people rate."""
+        if self.run is None:
+            return list(candidates_of(self.version))
+        of_run = self.run.run_candidates.values("candidate")
+        return list(Candidate.objects.filter(pk__in=of_run).order_by("name"))
+
+    @cached_property
+    def rows(self) -> dict[int, int]:
+        """{line: id} of the rows with answers to rate."""
+        rows = Row.objects.filter(version=self.version, valid=True)
+        if self.run is not None:
+            judged = Judgement.objects.filter(run=self.run, current=True).exclude(state_in_force=NOT_RUN)
+            rows = rows.filter(pk__in=judged.order_by().values("row").distinct())
+        return dict(rows.order_by("line").values_list("line", "pk"))
+
+    @cached_property
+    def keys(self) -> tuple[dict[int, str], bool]:
+        """The keys of the version's rows (`row_keys`)."""
+        return row_keys(self.version)
+
+    @cached_property
+    def aside(self) -> set[int]:
+        """The lines of its rows that are set aside for tests, also before the version was changed."""
+        ids: dict[int, set[int]] = {}
+        for version, rows in SetAside.objects.filter(version__dataset=self.version.dataset_id).values_list(
+            "version", "rows"
+        ):
+            ids.setdefault(version, set()).update(rows)
+        return self._lines_of(ids)
+
+    def trained(self, metric: Metric) -> set[int]:
+        """The lines of its rows whose answers were looked at before the metric was written."""
+        labels = TrainLabel.objects.filter(metric=metric, version__dataset=self.version.dataset_id)
+        ids: dict[int, set[int]] = {}
+        for version, row in labels.values_list("version", "row"):
+            ids.setdefault(version, set()).add(row)
+        return self._lines_of(ids) - self.aside
+
+    def _lines_of(self, ids: dict[int, set[int]]) -> set[int]:
+        """The lines of rows here that equal the rows with these ids, by version."""
+        here = ids.pop(self.version.pk, set())
+        lines = {line for line, pk in self.rows.items() if pk in here}
+        keys, by_id = self.keys
+        for version in Version.objects.filter(pk__in=ids):
+            of_version = dict(Row.objects.filter(pk__in=ids[version.pk]).values_list("line", "pk"))
+            theirs, _by_id = row_keys(version, by_id=by_id)
+            wanted = {theirs[line] for line in of_version if line in theirs}
+            lines |= {line for line in self.rows if keys.get(line) in wanted}
+        return lines
+
+    @property
+    def drawable(self) -> int:
+        """How many rows its test can have: those set aside, or all where nobody looked."""
+        return len(self.aside & set(self.rows)) if self.aside else len(self.rows)
+
+    @property
+    def answers_per_row(self) -> int:
+        return max(1, len(self.candidates))
+
+
+def sources_of(metric: Metric) -> list[Source]:
+    """The runs and versions with answers on data sets that are not split for the metric yet: those that the metric
+    judged or was written from first, then the newest."""
+    split = set(Split.objects.filter(metric=metric).values_list("dataset", flat=True))
+    runs = [run for run in _runs_of(metric) if run.version.dataset_id not in split]
+    versions = [
+        version
+        for version in usable_versions(metric.project)[:OFFERED]
+        if version.models_found and version.dataset_id not in split
+    ]
+    looked = TrainLabel.objects.filter(metric=metric).values_list("run", "version").first()
+    sources = [Source(run.version, run) for run in runs] + [Source(version) for version in versions]
+    return sorted(sources, key=lambda source: not _looked_at(source, looked))
+
+
+def _looked_at(source: Source, looked: tuple[int | None, int] | None) -> bool:
+    return looked is not None and looked == (source.run.pk if source.run else None, source.version.pk)
+
+
+def _runs_of(metric: Metric) -> list[Run]:
+    judged = Run.objects.by_workers().filter(project=metric.project, archived_at=None, scored__gt=0)
+    judged = judged.filter(version__deleted_at=None).select_related("version__dataset").order_by("-pk")
+    mine = list(judged.filter(metrics__metric_version__metric=metric).distinct()[:OFFERED])
+    others = [run for run in judged[:OFFERED] if run not in mine]
+    return mine + others
+
+
+def labelled_evaluations(metric: Metric, source: Source) -> list[Evaluation]:
+    """Evaluations that rated the metric's criterion on the source's data set, evenly drawn: a test can take their
+    labels."""
+    evaluations = Evaluation.objects.filter(
+        run__project=metric.project,
+        run__archived_at=None,
+        run__version=source.version,
+        run__metrics__name=metric.name,
+        run__metrics__metric_version=None,
+        stratify_by="",
+        items__rated__gt=0,
+    )
+    rated = evaluations.select_related("run").distinct().order_by("-pk")
+    return [evaluation for evaluation in rated if drawn_evenly(evaluation)]
+
+
+def drawn_evenly(evaluation: Evaluation) -> bool:
+    """Whether each of its items was drawn at random with the same probability."""
+    items = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None)
+    chances = list(items.order_by().values_list("drawn_with", flat=True).distinct()[:2])
+    return len(chances) == 1 and chances[0] is not None
+
+
+LOOK, JUDGE = "look", "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRate:
+    """The share of failures (0…1) and who says so: people in a look, or the judge in a run."""
+
+    share: float
+    by: str
+
+
+def failure_rate(metric: Metric) -> FailureRate | None:
+    """What is known of how often answers fail: by people where they looked, else by the judge; None if nothing is."""
+    labels = list(TrainLabel.objects.filter(metric=metric).values_list("response", "row", "passed"))
+    if labels:
+        chances = _chances([response for response, _row, _passed in labels])
+        share, _interval = group_share(
+            np.array([not passed for *_of, passed in labels]),
+            np.array([1 / chances.get(response, 1.0) for response, *_of in labels]),
+            np.array([row for _response, row, _passed in labels]),
+        )
+        return FailureRate(share, LOOK)
+    run_metric = RunMetric.objects.filter(metric_version__metric=metric, run__deleted_at=None)
+    newest = run_metric.filter(run__scored__gt=0).order_by("-pk").first()
+    if newest is None:
+        return None
+    judged = _scored(newest)
+    total = judged.count()
+    return FailureRate(judged.filter(score_in_force=0).count() / total, JUDGE) if total else None
+
+
+def _scored(run_metric: RunMetric) -> QuerySet[Judgement]:
+    judged = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
+    return judged.filter(score_in_force__isnull=False)
+
+
+def _chances(responses: Collection[int]) -> dict[int, float]:
+    """{response: the probability with which a look drew it}."""
+    drawn = LookAnswer.objects.filter(response__in=responses).order_by("-pk")
+    return dict(drawn.values_list("response", "drawn_with"))

@@ -1,0 +1,20 @@
+"""URLs of judges, their tests and licences under /p/<project>/judges/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from judging.trust import licence_views, views
+
+app_name = "trust"
+
+urlpatterns = [
+    path("<int:metric>/", views.align, name="align"),
+    path("tests/<int:split>/close/", views.close, name="close"),
+    path("tests/<int:split>/open/", views.open_test, name="open"),
+    path("tests/<int:split>/versions/", views.versions, name="versions"),
+    path("tests/<int:split>/disagreements/<int:run_metric>/", views.disagreements, name="disagreements"),
+    path("licences/<int:licence>/", licence_views.licence, name="licence"),
+    path("licences/<int:licence>/expiry/", licence_views.expire, name="expire"),
+    path("licences/<int:licence>/suspensions/<int:suspension>/lift/", licence_views.lift, name="lift"),
+]

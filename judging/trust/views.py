@@ -1,0 +1,194 @@
+"""Align: a metric's tests with their next steps, the draw, and closing and opening a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from evalsite.access import May, permissions, signed_in
+from evalsite.web.headers import part_wanted
+from judging.core.metric_definition import MetricDefinition
+from judging.metrics.models import Metric
+from judging.metrics.selectors import newest_version
+from judging.people.access import rates_here
+from judging.trust.access import ACT, get_judge, get_test
+from judging.trust.answers import Answer
+from judging.trust.dev import (
+    agrees_with,
+    dev_agreements,
+    labels_in,
+    rate_by_rows,
+    run_metrics_of,
+    values_in,
+)
+from judging.trust.disagreement_page import shown_disagreements
+from judging.trust.drawing import Asking, criterion_of, guideline_of, sealed_test_draw
+from judging.trust.forms import DrawForm, OpenForm
+from judging.trust.models import SealedTest
+from judging.trust.progress import SplitProgress, candidates_to_open, progress_of, tests_of
+from judging.trust.promise import promise_of
+from judging.trust.services import sealed_test_close, sealed_test_open, thresholds_of
+from judging.trust.sources import Source, sources_of
+
+
+@login_required
+def align(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """The metric's tests with what comes next, and the form for a draw; a POST draws."""
+    judge = get_judge(request, slug, metric, ACT if request.method == "POST" else May.READ_JUDGEMENTS)
+    newest = newest_version(judge)
+    definition = MetricDefinition.from_json(newest.definition)
+    context: dict[str, Any] = {"metric": judge, "newest": newest, "tests": _tests(judge)}
+    context["rates"] = criterion_of(judge.name, definition) is not None and definition.judges
+    if ACT not in permissions(request, judge.project) or not context["rates"]:
+        return render(request, "trust/align.html", context)
+    return _draw(request, judge, definition, context)
+
+
+def _tests(judge: Metric) -> list[SplitProgress]:
+    return [progress_of(test) for test in tests_of(judge)]
+
+
+def _draw(
+    request: HttpRequest, judge: Metric, definition: MetricDefinition, context: dict[str, Any]
+) -> HttpResponse:
+    sources = sources_of(judge)
+    source = _chosen(request, sources)
+    if source is None:
+        return render(request, "trust/align.html", context)
+    sent = request.POST if request.method == "POST" else request.GET if "test" in request.GET else None
+    form = DrawForm(sent, metric=judge, source=source, guideline=guideline_of(definition))
+    valid = form.is_valid()
+    context |= {"sources": sources, "source": source, "form": form}
+    context["promise"] = promise_of(judge, definition, source, form.sizes(), form.chosen_overlap)
+    if part_wanted(request) and "part" in request.GET:
+        return render(request, "trust/_promise.html", context)
+    if request.method == "POST" and valid:
+        try:
+            _store_draw(request, judge, definition, source, form)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, _("Drawn. The test is sealed until you open it."))
+            return redirect("trust:align", judge.project.slug, judge.pk)
+    return render(request, "trust/align.html", context, status=422 if request.method == "POST" else 200)
+
+
+def _chosen(request: HttpRequest, sources: list[Source]) -> Source | None:
+    sent = request.POST if request.method == "POST" else request.GET
+    code = sent.get("source", "")
+    return next((source for source in sources if source.code == code), sources[0] if sources else None)
+
+
+def _store_draw(
+    request: HttpRequest, judge: Metric, definition: MetricDefinition, source: Source, form: DrawForm
+) -> None:
+    values = form.cleaned_data
+    sealed_test_draw(
+        metric=judge,
+        definition=definition,
+        source=source,
+        sizes=form.sizes(),
+        user=signed_in(request),
+        asking=Asking(list(values["raters"]), values["overlap"], values["guideline"]),
+        labels=values.get("labels"),
+    )
+
+
+@login_required
+def close(request: HttpRequest, slug: str, split: int) -> HttpResponse:
+    """What closing a test means; a POST closes it."""
+    test = get_test(request, slug, split, ACT)
+    problem = ""
+    if request.method == "POST":
+        try:
+            if test.evaluation is None:
+                raise ValidationError(_("The evaluation in which people rated this test was deleted."))
+            sealed_test_close(test=test, run=test.evaluation.run, user=signed_in(request))
+        except ValidationError as error:
+            problem = error.messages[0]
+        else:
+            messages.success(request, _("Closed. No rating of this test can change any more."))
+            return redirect("trust:align", slug, test.split.metric_id)
+    context = {"progress": progress_of(test), "test": test, "metric": test.split.metric, "problem": problem}
+    return render(request, "trust/close.html", context, status=422 if problem else 200)
+
+
+@login_required
+def open_test(request: HttpRequest, slug: str, split: int) -> HttpResponse:
+    """What opening a test spends; a POST opens it for the version in the chosen run."""
+    test = get_test(request, slug, split, ACT)
+    offered = candidates_to_open(test)
+    form = OpenForm(request.POST or None, [each.run_metric for each in offered])
+    problem = ""
+    if request.method == "POST":
+        if not form.is_valid():
+            problem = _("Choose a run of the version first.")
+        else:
+            try:
+                licence = _open(request, test, form)
+            except ValidationError as error:
+                problem = error.messages[0]
+            else:
+                return redirect("trust:licence", slug, licence.pk)
+    context = {
+        "test": test,
+        "metric": test.split.metric,
+        "newest": newest_version(test.split.metric),
+        "progress": progress_of(test),
+        "offered": offered,
+        "number": test.openings.count() + 1,
+        "level": 1 - 0.05 / 2 ** test.openings.count(),
+        "thresholds": thresholds_of(test.split.metric.project),
+        "problem": problem,
+    }
+    return render(request, "trust/open.html", context, status=422 if problem else 200)
+
+
+def _open(request: HttpRequest, test: SealedTest, form: OpenForm) -> Any:
+    run_metric = form.cleaned_data["run_metric"]
+    agrees: dict[Answer, bool] = agrees_with(values_in(test.split, run_metric), labels_in(test.split, "dev"))
+    dev = rate_by_rows(agrees) if agrees else None
+    return sealed_test_open(test=test, run_metric=run_metric, dev=dev, user=signed_in(request))
+
+
+@login_required
+@require_GET
+def versions(request: HttpRequest, slug: str, split: int) -> HttpResponse:
+    """Dev agreement of the metric's versions, as a fragment."""
+    test = get_test(request, slug, split)
+    evaluation = test.evaluation
+    hidden = evaluation is not None and rates_here(request, evaluation.run)
+    context = {
+        "test": test,
+        "metric": test.split.metric,
+        "hidden": hidden,
+        "agreements": [] if hidden else dev_agreements(test.split),
+    }
+    return render(request, "trust/_versions.html", context)
+
+
+@login_required
+@require_GET
+def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) -> HttpResponse:
+    """Where a version and people differ on dev and train rows."""
+    test = get_test(request, slug, split)
+    used = run_metrics_of(test.split.metric, test.split)
+    chosen = next((each for each in used if each.pk == run_metric), None)
+    if chosen is None:
+        raise Http404
+    if test.evaluation is not None and rates_here(request, test.evaluation.run):
+        return render(request, "reports/hidden.html", {"run": test.evaluation.run})
+    chosen.run.project = test.split.metric.project
+    context = {
+        "metric": test.split.metric,
+        "run_metric": chosen,
+        "shown": shown_disagreements(test.split, chosen),
+    }
+    return render(request, "trust/disagreements.html", context)

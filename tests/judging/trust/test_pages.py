@@ -1,0 +1,197 @@
+"""Align through its pages: the draw, closing, opening, the licence, and who may do what."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from evalsite.accounts.models import Project, User
+from judging.core.licensing import Sizes
+from judging.metrics.models import Metric
+from judging.people.models import Item
+from judging.records.models import Run
+from judging.trust.drawing import Asking, sealed_test_draw
+from judging.trust.models import Licence, SealedTest
+from judging.trust.services import licence_suspend, sealed_test_close, sealed_test_open
+from judging.trust.sources import Source
+from tests.conftest import ClientOf
+from tests.judging.people.make import about, rate_each
+from tests.judging.trust.conftest import DEFINITION
+
+pytestmark = pytest.mark.django_db
+BASE = "/p/physics/judges/"
+
+
+@pytest.fixture
+def page(alice: User, client_of: ClientOf) -> Client:
+    return client_of(alice)
+
+
+@pytest.fixture
+def sealed(run: Run, metric: Metric, alice: User, rita: User) -> SealedTest:
+    """Rita has rated 24 test rows and 4 of dev as the judge did, but the first row."""
+    split = sealed_test_draw(
+        metric=metric,
+        definition=DEFINITION,
+        source=Source(run.version, run),
+        sizes=Sizes(2, 4, 24),
+        user=alice,
+        asking=Asking([rita]),
+        seed=5,
+    )
+    test = SealedTest.objects.select_related("evaluation__run").get(split=split)
+    assert test.evaluation is not None
+    rate_each(test.evaluation, rita, lambda item: item.row.line % 2 == 1 and item.row.line > 1)
+    return test
+
+
+@pytest.fixture
+def licence(sealed: SealedTest, run: Run) -> Licence:
+    assert sealed.evaluation is not None
+    sealed_test_close(test=sealed, run=sealed.evaluation.run)
+    return sealed_test_open(test=sealed, run_metric=run.metrics.get())
+
+
+def text_of(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def test_the_page_says_what_a_draw_buys_before_anybody_rates(page: Client, run: Run, metric: Metric) -> None:
+    shown = text_of(page, f"{BASE}{metric.pk}/")
+    assert "20 test answers at 50 % failures hold about 10 of the rarer verdict." in shown
+    assert "No gate can come of it: the least are 16 of the rarer verdict without a mistake" in shown
+    assert "For a gate draw about 80 test rows" in shown
+    assert "The rate is the judge's own" in shown
+
+
+def test_the_number_chosen_changes_what_it_buys(page: Client, run: Run, metric: Metric) -> None:
+    shown = text_of(
+        page, f"{BASE}{metric.pk}/?part=promise&source=run-{run.pk}&test=10&dev=0&train=0&overlap=2"
+    )
+    assert "A test of under 20 rows allows nothing" in shown
+    assert "Ratings in all 20" in shown
+
+
+def test_a_draw_asks_raters_for_all_its_rows_and_offers_the_prompt(
+    page: Client, run: Run, metric: Metric, rita: User
+) -> None:
+    form = {"source": f"run-{run.pk}", "test": 20, "dev": 6, "train": 4, "overlap": 1, "raters": [rita.pk]}
+    response = page.post(f"{BASE}{metric.pk}/", {**form, "guideline": "Is it good?"})
+    assert response.headers["Location"] == f"{BASE}{metric.pk}/"
+    test = SealedTest.objects.get()
+    assert test.evaluation is not None
+    items = Item.objects.filter(evaluation=test.evaluation)
+    assert (items.count(), {item.drawn_with for item in items}) == (30, {1.0})
+    assert test.evaluation.guideline == "Is it good?"
+    assert "0 of 30 ratings, blind." in text_of(page, f"{BASE}{metric.pk}/")
+
+
+def test_a_guideline_that_names_a_model_is_refused_with_what_was_typed(
+    page: Client, run: Run, metric: Metric
+) -> None:
+    form = {"source": f"run-{run.pk}", "test": 20, "dev": 6, "train": 4, "overlap": 1}
+    response = page.post(f"{BASE}{metric.pk}/", {**form, "guideline": "Is alpha good?"})
+    assert response.status_code == 422
+    assert "contains the model name alpha" in response.content.decode()
+    assert "Is alpha good?" in response.content.decode()
+    assert not SealedTest.objects.exists()
+
+
+def test_closing_says_what_it_means_and_keeps_the_labels(page: Client, sealed: SealedTest) -> None:
+    address = f"{BASE}tests/{sealed.split_id}/close/"
+    assert "No rating of a test row can be changed or added afterwards." in text_of(page, address)
+    page.post(address)
+    sealed.refresh_from_db()
+    assert (sealed.open, len(sealed.labels)) == (False, 24)
+
+
+def test_opening_counts_and_leads_to_the_licence(page: Client, sealed: SealedTest, run: Run) -> None:
+    assert sealed.evaluation is not None
+    address = f"{BASE}tests/{sealed.split_id}/open/"
+    assert "Close the test first" in text_of(page, address)
+    sealed_test_close(test=sealed, run=sealed.evaluation.run)
+    assert "24 of 24 test answers scored" in text_of(page, address)
+    response = page.post(address, {"run_metric": run.metrics.get().pk})
+    licence = Licence.objects.get()
+    assert response.headers["Location"] == f"{BASE}licences/{licence.pk}/"
+    assert licence.dev_gap is not None
+    assert "No version to open it for" in text_of(page, address)
+
+
+def test_the_licence_shows_counts_data_set_and_share_of_failures(page: Client, licence: Licence) -> None:
+    shown = text_of(page, f"{BASE}licences/{licence.pk}/")
+    right, passes = (licence.figures["positive"][name] for name in ("count", "trials"))
+    assert f"{right} of {passes:.0f} [" in shown
+    assert f"measured on {licence.dataset_name} v1" in shown
+    assert re.search(r"of whose test answers \d+ % fail", shown)
+    assert "number 1 of this test" in shown
+
+
+def test_dev_agreement_is_told_without_the_test(page: Client, sealed: SealedTest) -> None:
+    assert "v1 1 [" in text_of(page, f"{BASE}tests/{sealed.split_id}/versions/")
+
+
+def test_a_suspension_is_lifted_by_who_manages_with_a_reason(
+    page: Client, licence: Licence, adam: User, client_of: ClientOf
+) -> None:
+    suspension = licence_suspend(licence=licence, reason="The server changed.")
+    shown = text_of(page, f"{BASE}licences/{licence.pk}/")
+    assert "suspended" in shown
+    assert "An administrator can lift this" in shown
+    address = f"{BASE}licences/{licence.pk}/suspensions/{suspension.pk}/lift/"
+    assert page.post(address, {"reason": "same model"}).status_code == 403
+    client_of(adam).post(address, {"reason": "same model"})
+    assert "same model" in text_of(page, f"{BASE}licences/{licence.pk}/")
+
+
+def test_a_licence_gets_a_date_that_must_lie_ahead(licence: Licence, adam: User, client_of: ClientOf) -> None:
+    address = f"{BASE}licences/{licence.pk}/expiry/"
+    assert client_of(adam).post(address, {"expires_on": "2001-01-01"}).status_code == 422
+    client_of(adam).post(address, {"expires_on": "2999-01-01"})
+    licence.refresh_from_db()
+    assert licence.expires_at is not None
+
+
+def test_another_project_sees_neither_test_nor_licence(
+    licence: Licence, sealed: SealedTest, charlie: User, client_of: ClientOf
+) -> None:
+    for address in (f"licences/{licence.pk}/", f"tests/{sealed.split_id}/close/"):
+        assert client_of(charlie).get(f"{BASE}{address}").status_code == 404
+        assert client_of(charlie).get(f"/p/elsewhere/judges/{address}").status_code == 404
+
+
+def test_people_who_disagree_are_said_to_be_the_limit(
+    page: Client, run: Run, metric: Metric, rita: User, adam: User, project: Project
+) -> None:
+    evaluation = about(run, [rita, adam], overlap=2)
+    rate_each(evaluation, rita, lambda item: item.row.line % 2 == 0)
+    rate_each(evaluation, adam, lambda item: item.row.line % 3 == 0)
+    shown = text_of(page, f"{BASE}{metric.pk}/")
+    assert "No judge can reach the threshold of trends or gates" in shown
+    assert "take those of" in shown
+
+
+def test_disagreements_show_false_passes_first_and_never_a_test_row(
+    page: Client, run: Run, metric: Metric, alice: User, rita: User
+) -> None:
+    split = sealed_test_draw(
+        metric=metric,
+        definition=DEFINITION,
+        source=Source(run.version, run),
+        sizes=Sizes(10, 10, 10),
+        user=alice,
+        asking=Asking([rita]),
+        seed=5,
+    )
+    evaluation = SealedTest.objects.get(split=split).evaluation
+    assert evaluation is not None
+    rate_each(evaluation, rita, lambda item: item.row.line % 2 == 0)  # the judge says the opposite
+    shown = text_of(page, f"{BASE}tests/{split.pk}/disagreements/{run.metrics.get().pk}/")
+    kinds = re.findall(r"false (pass|fail) (train|dev)", shown)
+    assert len(kinds) == 20
+    assert [kind for kind, _part in kinds] == sorted((kind for kind, _part in kinds), reverse=True)
+    assert shown.count("Take as a worked example") == 10
