@@ -11,7 +11,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.http import HttpRequest, JsonResponse
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
@@ -88,6 +88,16 @@ def error_response(
     if status == 401:
         answer["WWW-Authenticate"] = "Bearer"
     return answer
+
+
+def refused(error: ValidationError) -> JsonResponse:
+    """A service's refusal: its sentences, by field if it has fields."""
+    fields = (
+        {name: " ".join(texts) for name, texts in error.message_dict.items()}
+        if hasattr(error, "error_dict")
+        else {}
+    )
+    return error_response(422, "invalid", " ".join(error.messages), fields=fields)
 
 
 def server_refusal(path: str, status: int, languages: str) -> str | None:

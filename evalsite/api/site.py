@@ -22,7 +22,7 @@ from ninja.security import HttpBearer
 from evalsite import __version__, access
 from evalsite.accounts.models import ApiToken
 from evalsite.api import modules
-from evalsite.api.errors import ApiError, error_response
+from evalsite.api.errors import ApiError, error_response, refused
 
 CLIENT = Path(__file__).with_name("evalsite_client.py")
 DESCRIPTION = (
@@ -114,16 +114,6 @@ def _answer_errors(api: NinjaAPI) -> None:
 
 def _handler(answer: Callable[[Any], HttpResponse]) -> Callable[[HttpRequest, Any], HttpResponse]:
     return lambda request, error: answer(error)
-
-
-def refused(error: ValidationError) -> HttpResponse:
-    """A service's refusal: its sentences, by field if it has fields."""
-    fields = (
-        {name: " ".join(texts) for name, texts in error.message_dict.items()}
-        if hasattr(error, "error_dict")
-        else {}
-    )
-    return error_response(422, "invalid", " ".join(error.messages), fields=fields)
 
 
 def _http_error(error: HttpError) -> HttpResponse:

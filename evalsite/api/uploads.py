@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from django.core.exceptions import TooManyFilesSent
+from django.core.exceptions import TooManyFilesSent, ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 from django.http import HttpRequest
@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
 from evalsite import access
-from evalsite.api.errors import ApiError
+from evalsite.api.errors import ApiError, refused
 from evalsite.api.replies import HEADER, once_for
 from evalsite.web.request_limits import allow
 
@@ -62,7 +62,17 @@ def answer_upload(
     token = access.token_of(request)
     if token is None or HEADER not in request.headers:
         return answer()
-    return once_for(request, token, digests.digest(request), lambda _request: answer())
+    return once_for(request, token, digests.digest(request), lambda _request: _answered(answer))
+
+
+def _answered(answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """The reply, refusals included, so that they are repeated too."""
+    try:
+        return answer()
+    except ApiError as error:
+        return error.response()
+    except ValidationError as error:
+        return refused(error)
 
 
 def files_of(request: HttpRequest) -> list[UploadedFile[bytes]]:
