@@ -103,6 +103,7 @@ class JudgingConfig(AppConfig):
             "judging.reports.comparison.api",
             "judging.people.api",
             "judging.look.api",
+            "judging.trust.api",
         ]
         api.takes_files |= {"api:results_import", "api:evaluation_ratings"}
         register(CRITERION, *FILTERS, DISAGREEMENT, DISPUTED)

@@ -3,6 +3,9 @@
     CANDIDATE METRIC >= 7.5        a candidate's mean (for comparisons its win rate)
     CANDIDATE - OTHER METRIC <= 0  the difference of two candidates on their shared items
     judge METRIC FIGURE >= 0.6     the agreement of every judge of a metric with people
+    licence                        every judge model of the run has a valid licence
+    licence METRIC                 one metric's; further words: exploring, trends or gates, and here for
+                                   a licence measured on the run's data set
 
 Names with blanks, dashes or quotes must be in double quotes, with \\" for a quote.
 """
@@ -16,11 +19,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalsite.rounding import significant
+from judging.core.statistics.licence import USES
 
 Standing = Literal["met", "not_met", "undecided"]
 MET: Standing = "met"
 NOT_MET: Standing = "not_met"
 UNDECIDED: Standing = "undecided"
+HERE = "here"
 _FROM_BEST = (MET, UNDECIDED, NOT_MET)
 EXIT = {MET: 0, NOT_MET: 3, UNDECIDED: 4}
 JUDGE_FIGURES = {
@@ -33,7 +38,8 @@ WHOLE = ("combined", "script")
 """The authors of a final score computed from single judges; those need not meet the requirement themselves then."""
 _TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|(>=|<=)|([^\s"<>]+)|(.))')
 _SHAPE = (
-    'Write it as: CANDIDATE METRIC >= NUMBER, "A" - "B" METRIC >= NUMBER, or judge METRIC FIGURE >= NUMBER.'
+    'Write it as: CANDIDATE METRIC >= NUMBER, "A" - "B" METRIC >= NUMBER, judge METRIC FIGURE >= NUMBER, '
+    "or licence METRIC trends."
 )
 
 
@@ -43,16 +49,18 @@ class RequirementError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A bound on a figure. `kind`: a candidate's mean, a difference of candidates or a judge's figure.
+    """A bound on a figure, or licences of judges. `kind`: a candidate's mean, a difference of candidates, a judge's
+    figure, or licences.
 
-    `names`: the candidate, the two candidates, or the judge's figure.
+    `names`: the candidate, the two candidates, the judge's figure, or what the licence is for. `metric`: "" for the
+    licences of all metrics.
     """
 
-    kind: Literal["candidate", "difference", "judge"]
+    kind: Literal["candidate", "difference", "judge", "licence"]
     names: tuple[str, ...]
     metric: str
-    operator: str
-    bound: float
+    operator: str = ""
+    bound: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,8 @@ class Figure:
 def parse_requirement(text: str) -> Requirement:
     """Parse a requirement. Raises RequirementError."""
     tokens = _tokens(text)
+    if tokens[:1] == [("licence", "word")] and not any(kind == "operator" for _, kind in tokens):
+        return _licence_requirement([name for name, _ in tokens[1:]], text)
     if len(tokens) < 4 or tokens[-2][1] != "operator":
         raise RequirementError(f"The requirement {text!r} is not complete. {_SHAPE}")
     *names, (operator, _), (number, _) = tokens
@@ -103,6 +113,17 @@ def parse_requirement(text: str) -> Requirement:
     if len(names) == 2:
         return Requirement("candidate", (texts[0],), texts[1], operator, bound)
     raise RequirementError(f"The requirement {text!r} has too many names: quote names with blanks. {_SHAPE}")
+
+
+def _licence_requirement(names: Sequence[str], text: str) -> Requirement:
+    uses = tuple(names[1:])
+    wrong = [use for use in uses if use not in (*USES, HERE)]
+    if wrong or len([use for use in uses if use in USES]) > 1:
+        raise RequirementError(
+            f"The requirement {text!r} can't be read: after a licence's metric write {', '.join(USES)} or {HERE}, "
+            "and quote names with blanks."
+        )
+    return Requirement("licence", uses, names[0] if names else "")
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -139,6 +160,8 @@ def decide(requirement: Requirement, report: Mapping[str, Any], *, strict: bool 
     judge must be met by every judge of the metric, or by their combined score if there is one. Raises RequirementError
     for names that the report lacks.
     """
+    if requirement.kind == "licence":
+        return _licences_decision(requirement, report)
     figures = _FIGURES[requirement.kind](requirement, report)
     decisions = [_decision(requirement, figure, strict=strict) for figure in figures]
     return max(decisions, key=lambda decision: _FROM_BEST.index(decision.verdict))
@@ -172,6 +195,36 @@ def _decision(requirement: Requirement, figure: Figure, *, strict: bool) -> Deci
     more = items_to_decide(figure.items, value, low, high, requirement.bound)
     hint = "the figure lies on the bound" if more is None else f"about {more} more items would decide it"
     return Decision(UNDECIDED, f"Undecided: {shown}; {hint}.", more)
+
+
+def _licences_decision(requirement: Requirement, report: Mapping[str, Any]) -> Decision:
+    """Met if the licence of each metric with judge models is valid and allows the use; scripts and rules need none."""
+    metrics = {name for cells in report["candidates"].values() for name in cells}
+    if requirement.metric and requirement.metric not in metrics:
+        raise RequirementError(
+            f"The report has no metric called {requirement.metric!r}; it has: {', '.join(sorted(metrics))}."
+        )
+    wanted = [entry for entry in report["licences"] if requirement.metric in ("", entry["metric"])]
+    name = " ".join(filter(None, ("licence", requirement.metric, *requirement.names)))
+    lacking = [f"{entry['metric']}: {why}" for entry in wanted if (why := _lacks(entry, requirement.names))]
+    if lacking:
+        return Decision(NOT_MET, f"Not met: {name}: {'; '.join(lacking)}.")
+    held = [f"{entry['judge']} for {entry['use']} on {entry['dataset']}" for entry in wanted]
+    return Decision(MET, f"Met: {name}: {'; '.join(held) or 'no judge model, so no licence is needed'}.")
+
+
+def _lacks(entry: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Why a licence does not do; '' if it does."""
+    if entry["state"] == "none":
+        return f"{entry['judge']} has no licence"
+    if entry["state"] != "valid":
+        return f"the licence of {entry['judge']} is {entry['state']}"
+    least = next((name for name in names if name in USES), "exploring")
+    if entry["use"] not in USES[USES.index(least) :]:  # type: ignore[arg-type]
+        return f"the licence of {entry['judge']} allows {entry['use'] or 'no use'}"
+    if HERE in names and not entry["here"]:
+        return f"the licence of {entry['judge']} was measured on other data ({entry['dataset']})"
+    return ""
 
 
 def items_to_decide(items: int, value: float, low: float, high: float, bound: float) -> int | None:

@@ -26,8 +26,9 @@ from judging.deletion.models import Deletion
 from judging.deletion.rows import delete_rows, still_used
 from judging.engine.candidates import source_of
 from judging.people.models import Evaluation, ImportState, RatingsImport
-from judging.records.models import INFER, PEOPLE, WORKED_ON, Run
+from judging.records.models import IMPORTED, INFER, PEOPLE, WORKED_ON, Run
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
+from judging.trust.selectors import splits_on_labels_of
 
 JOB = "remove_deleted"
 RETRY_PAUSE = timedelta(seconds=15)
@@ -43,6 +44,10 @@ def obstacle(kind: str, pk: int, *, with_runs: bool) -> str:
         return _("Being read: %(names)s. Wait for the end, or cancel reading first.") % {"names": names}
     if _importing(scope):
         return _("Results or ratings are being imported. Wait for the end.")
+    if kind in ("run", "evaluation") and (names := _listed(_splits_on_labels(scope))):
+        return _("The tests of judges rest on its labels of people: %(names)s. So it is kept.") % {
+            "names": names
+        }
     if KINDS[kind].uses and not with_runs:
         runs = scope.runs.filter(deleted_at=None)
         if names := _listed(runs.order_by("-pk").values_list("name", flat=True)):
@@ -50,6 +55,13 @@ def obstacle(kind: str, pk: int, *, with_runs: bool) -> str:
                 "names": names
             }
     return ""
+
+
+def _splits_on_labels(scope: Scope) -> Any:
+    """The metrics whose tests took their labels from these evaluations and imports, each with its data set."""
+    runs = scope.runs.filter(kind__in=(PEOPLE, IMPORTED), deleted_at=None)
+    splits = [split for run in runs for split in splits_on_labels_of(run)]
+    return [f"{split.metric.name} · {split.dataset.name}" for split in splits]
 
 
 def _listed(names: Any) -> str:

@@ -75,7 +75,15 @@ class RunFigures(msgspec.Struct, frozen=True):
     took: float
 
     def current(self, run: Run) -> bool:
-        return self.revision == run.revision
+        return self.revision == run.revision and not self.lapsed
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether the date of a licence that they rest on has passed since."""
+        dates = (
+            entry["expires_at"] for entry in self.figures.report["licences"] if entry["state"] == "valid"
+        )
+        return any(date is not None and datetime.fromisoformat(date) <= timezone.now() for date in dates)
 
     def outdated_since(self, run: Run) -> datetime | None:
         """When they were computed, if the run has changed since."""

@@ -14,6 +14,7 @@ from evalsite.rounding import fixed
 from evalsite.templatetags.show import money
 from judging.core.statistics.ranking import ranked, under
 from judging.reports import labels
+from judging.reports.licence_text import licence_sentence
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, agreement_view
 from judging.reports.page.side_by_side_view import SideView, side_views
@@ -52,6 +53,7 @@ def _metric(document: Document, metric: str) -> str:
     heads = ["candidate", *means, *(name.replace("_", " ") for name in _COUNTS), "bounds"]
     rows = [[name, *_figures(cell, raw=raw)] for name, cell in cells.items()]
     said = [f"{headline['text']}." for headline in under(document, "headline", metric)]
+    said += [licence_sentence(entry) for entry in under(document, "licences", metric)]
     parts = [metric, *said, columns([heads, *rows])]
     pairs = [_pair(pair) for pair in under(document, "pairs", metric)]
     if pairs:

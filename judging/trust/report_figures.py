@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from datasets.models import Dataset
 from judging.core.licensing import coded, judged_as, places_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.carried_over import OpenedTest, carried_scores
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import under
-from judging.records.models import Run
+from judging.records.models import Run, SourceKind
 from judging.trust.models import Licence, LicenceState, Suspension
 from judging.trust.selectors import licence_in_force, licence_state
 
@@ -26,33 +27,67 @@ def add_licences(
     """Add `licences`, one for each metric with judge models, and corrected means where the run has no ratings."""
     document["licences"] = []
     if not run.by_workers:
+        document["licences"] = [
+            licence_entry(name, None, judge) | {"here": None} for name, judge in _imported_judges(run)
+        ]
         return
     for key, definition in definitions.items():
         if not definition.judges:
             continue
         licence = licence_in_force(definition, run.project)
-        document["licences"].append(licence_entry(metrics[key].name, definition, licence))
+        entry = licence_entry(metrics[key].name, licence, definition.judges[0].name)
+        here = measured_on(licence, run.version.dataset) if licence else None
+        document["licences"].append(entry | {"here": here})
         if licence is not None:
             _add_corrected(document, metrics[key], definition, licence)
 
 
-def licence_entry(metric: str, definition: MetricDefinition, licence: Licence | None) -> dict[str, Any]:
-    """An entry of the document's `licences`."""
-    state = licence_state(licence).value if licence else "none"
+def _imported_judges(run: Run) -> list[tuple[str, str]]:
+    """(metric, its first judge model) of imported verdicts, which get no licence."""
+    judged = run.judgements.filter(source__kind=SourceKind.JUDGE).order_by("run_metric__number", "source")
+    pairs = judged.values_list("run_metric__name", "source__name").distinct()
+    first: dict[str, str] = {}
+    for name, judge in pairs:
+        first.setdefault(name, judge)
+    return list(first.items())
+
+
+def measured_on(licence: Licence, dataset: Dataset) -> bool:
+    """Whether its test was drawn from this data set."""
+    opening = licence.opening
+    return opening.test.split.dataset_id == dataset.pk if opening else licence.dataset_name == dataset.name
+
+
+def failures_of(licence: Licence) -> float | None:
+    """The share of people's failures in its test; None unless the verdicts are pass or fail."""
+    if licence.figures["judged"] != "passes" or not licence.answers:
+        return None
+    people = [float(answer[-1]) for answer in licence.answers]
+    return 1 - sum(people) / len(people)
+
+
+def licence_entry(
+    metric: str, licence: Licence | None, judge: str, state: LicenceState | None = None
+) -> dict[str, Any]:
+    """An entry of the document's `licences`. `judge`: the name to give where there is no licence. `state`: its state,
+    if already known."""
+    state = (state or licence_state(licence)) if licence else None
     figures = licence.figures if licence else {}
     positive, negative = (figures.get(name) or {} for name in ("positive", "negative"))
     suspension = Suspension.objects.filter(licence=licence, lifted_at=None).first() if licence else None
     return {
         "metric": metric,
-        "judge": licence.judge if licence else definition.judges[0].name,
+        "judge": licence.judge if licence else judge,
         "use": licence.use or None if licence and state == LicenceState.VALID else None,
-        "state": state,
+        "state": state.value if state else "none",
         "reason": suspension.reason if suspension else None,
         "dataset": licence.dataset_name if licence else None,
         "version": licence.dataset_version if licence else None,
         "opened_at": licence.opened_at.isoformat() if licence else None,
+        "expires_at": licence.expires_at.isoformat() if licence and licence.expires_at else None,
         "opening": licence.opening_number if licence else None,
         "items": figures.get("items"),
+        "failures": failures_of(licence) if licence else None,
         "tpr": positive.get("rate"),
         "tpr_low": positive.get("low"),
         "tpr_high": positive.get("high"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from datasets.models import Row, Version
 from evalsite.accounts.models import Project
 from judging.core.licensing import definition_hash
 from judging.core.metric_definition import MetricDefinition
-from judging.trust.models import Licence, LicenceState, Suspension
+from judging.records.models import Run
+from judging.records.seal import BY_PEOPLE
+from judging.trust.models import Licence, LicenceState, Split, Suspension
 from judging.trust.seal import sealed_rows
 
 
@@ -23,7 +25,7 @@ def licences_of(definition: MetricDefinition, project: Project) -> QuerySet[Lice
 
 def licence_in_force(definition: MetricDefinition, project: Project) -> Licence | None:
     """The newest licence, which replaces earlier ones: a test that was opened anew ends a suspension."""
-    return licences_of(definition, project).select_related("opening").first()
+    return licences_of(definition, project).select_related("opening__test__split").first()
 
 
 def licence_state(
@@ -36,6 +38,17 @@ def licence_state(
         return LicenceState.LAPSED
     in_force = Suspension.objects.filter(licence=licence, lifted_at=None).exists()
     return LicenceState.SUSPENDED if in_force else LicenceState.VALID
+
+
+def splits_on_labels_of(run: Run) -> QuerySet[Split]:
+    """The splits whose tests took their labels from an evaluation, or from people's verdicts in an imported run."""
+    splits = Split.objects.filter(dataset=run.version.dataset_id).select_related("metric", "dataset")
+    if run.by_people:
+        return splits.filter(test__evaluation__run=run)
+    if not run.verdict_sources.filter(kind__in=BY_PEOPLE).exists():
+        return splits.none()
+    before = Q(test__labels_before=True, created_at__gte=run.created_at)
+    return splits.filter(before, criterion__in=run.metrics.values("name"))
 
 
 def sealed_lines(version: Version) -> set[int]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.trust import licence_views, views
+from judging.trust import judges_views, licence_views, threshold_views, views
 
 app_name = "trust"
 
 urlpatterns = [
+    path("", judges_views.judges, name="judges"),
+    path("thresholds/", threshold_views.thresholds, name="thresholds"),
     path("<int:metric>/", views.align, name="align"),
     path("tests/<int:split>/close/", views.close, name="close"),
     path("tests/<int:split>/open/", views.open_test, name="open"),

@@ -187,6 +187,8 @@ table(
     "runs:archive runs:restore runs:pause runs:resume runs:cancel runs:retry runs:extend runs:keep_answers "
     "runs:import_confirm runs:import_discard runs:report_revoke_link",
 )
+table(GET, READ, "trust:judges")
+table(GET, MANAGE, "trust:thresholds")
 table(GET, READ, "look:list look:groups look:export look:new look:go_on look:answer")
 table(
     POST,

@@ -37,8 +37,8 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="REQUIREMENT",
-            help="e.g. 'qwen3 correctness >= 7.5', '\"a\" - \"b\" correctness >= 0', or "
-            "'judge correctness kappa_weighted >= 0.6'; may be repeated",
+            help="e.g. 'qwen3 correctness >= 7.5', '\"a\" - \"b\" correctness >= 0', "
+            "'judge correctness kappa_weighted >= 0.6', or 'licence correctness trends'; may be repeated",
         )
         parser.add_argument(
             "--strict", action="store_true", help="count unscored judgements as the worst score of the scale"

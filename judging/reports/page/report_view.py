@@ -18,6 +18,7 @@ from judging.records.row_fields import EVERY_ROW
 from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
 from judging.reports.figures import Figures, RunFigures, for_page, slices_for_page
+from judging.reports.licence_text import licence_sentence
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
 from judging.reports.page.checklist_tables import ChecklistTables, checklist_tables
@@ -80,6 +81,7 @@ class MetricView:
     kind: str
     card: ResultCard
     board: Leaderboard
+    licences: list[str]
     notes: list[str]
     forms: list[tuple[str, int, str]]
     uncertain: bool
@@ -225,6 +227,7 @@ class _Maker:
             kind=kind or "",
             card=result_card(self.document, metric.name, cells, values, self.series),
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
+            licences=[licence_sentence(entry) for entry in under(self.document, "licences", metric.name)],
             notes=[
                 *labels.note_sentences(cells, under(self.document, "side_by_side", metric.name)),
                 *labels.cluster_sentences(cells),

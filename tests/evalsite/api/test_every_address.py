@@ -51,6 +51,7 @@ TABLE = {
     "post projects/{slug}/metrics": WORK,
     "get projects/{slug}/metrics/{metric}": WORK,
     "post projects/{slug}/metrics/{metric}/preview": WORK,
+    "get projects/{slug}/judges": LOOK,
     "get projects/{slug}/runs": LOOK,
     "post projects/{slug}/runs": WORK,
     f"get {RUN}": LOOK,

@@ -1,10 +1,18 @@
 """Requirements on a report."""
 
 from functools import cache
+from typing import Any
 
 import pytest
 
-from judging.core.requirements import RequirementError, decide, exit_status, parse_requirement
+from judging.core.requirements import (
+    MET,
+    NOT_MET,
+    RequirementError,
+    decide,
+    exit_status,
+    parse_requirement,
+)
 from judging.core.statistics.frame import ScaledMetric
 from tests.judging.core.statistics.cast import compared, document, person, said
 
@@ -195,3 +203,55 @@ def test_categories_have_nothing_to_require():
 )
 def test_the_worst_of_several_gives_the_status(texts, status):
     assert exit_status([decided(text) for text in texts]) == status
+
+
+def with_licences(*entries: dict[str, Any]) -> dict[str, Any]:
+    usual = {"judge": "gpt", "state": "valid", "use": "trends", "dataset": "exam", "here": True}
+    cells = {"alpha": {name: {} for name in ("m", "n", "licence", "rules")}}
+    return {"candidates": cells, "licences": [usual | entry for entry in entries]}
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "verdict"),
+    [
+        ("licence m", {}, MET),
+        ("licence", {}, MET),
+        ("licence m exploring here", {}, MET),
+        ("licence m trends", {"use": "gates"}, MET),
+        ("licence m gates", {}, NOT_MET),
+        ("licence m", {"use": None}, NOT_MET),
+        ("licence m here", {"here": False}, NOT_MET),
+        ("licence m", {"state": "none", "use": None}, NOT_MET),
+        ("licence m", {"state": "lapsed", "use": None}, NOT_MET),
+        ("licence m", {"state": "suspended", "use": None}, NOT_MET),
+        ("licence", {"state": "none", "use": None}, NOT_MET),
+        ("licence rules", {"state": "none", "use": None}, MET),
+        ('licence "licence" trends', {"metric": "licence", "use": "exploring"}, NOT_MET),
+        ('licence "licence"', {"metric": "licence"}, MET),
+    ],
+)
+def test_a_licence_is_required_of_every_judge_model(text: str, entry: dict[str, Any], verdict: str) -> None:
+    report = with_licences({"metric": "m", **entry})
+    assert decide(parse_requirement(text), report).verdict == verdict
+
+
+def test_every_metrics_judge_needs_its_own_licence() -> None:
+    report = with_licences({"metric": "m"}, {"metric": "n", "state": "lapsed", "use": None})
+    decision = decide(parse_requirement("licence"), report)
+    assert decision.sentence == "Not met: licence: n: the licence of gpt is lapsed."
+    assert exit_status([decision]) == 3
+
+
+@pytest.mark.parametrize("text", ["licence m often", "licence m trends gates", "licence two words"])
+def test_a_licence_requirement_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(RequirementError, match="after a licence's metric"):
+        parse_requirement(text)
+
+
+def test_a_candidate_may_be_called_licence() -> None:
+    assert parse_requirement("licence m >= 3").kind == "candidate"
+
+
+def test_a_licence_for_an_unknown_metric_is_refused() -> None:
+    with pytest.raises(RequirementError, match="no metric called 'x'"):
+        decide(parse_requirement("licence x"), with_licences())

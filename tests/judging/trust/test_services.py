@@ -254,3 +254,16 @@ def test_a_run_without_ratings_is_corrected_by_the_licence_while_it_holds(
     (score,) = report_of(later)["corrected"]
     assert (score["refused"], score["value"]) == ("suspended", None)
     assert report_of(later)["headline"][0]["value"] == "raw"
+
+
+def test_an_evaluation_that_a_test_rests_on_is_not_deleted(
+    run: Run, metric: Metric, rated: Evaluation
+) -> None:
+    split_of(run, metric, evaluation=rated)
+    with pytest.raises(ValidationError, match="“quality · "):
+        delete_begin(kind="evaluation", thing=rated.run)
+
+
+def test_an_evaluation_that_no_test_rests_on_is_deleted(run: Run, rated: Evaluation) -> None:
+    delete_begin(kind="evaluation", thing=rated.run)
+    assert not Run.objects.filter(pk=rated.run_id).exists()

@@ -1,0 +1,61 @@
+"""What a report says of the licences of its judges, in a sentence for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from evalsite.templatetags.show import number, percent
+
+
+def licence_sentence(entry: Mapping[str, Any]) -> str:
+    """What a judge may be used for, with the data set and the share of failures that it was measured on. `entry`: of
+    the document's `licences`."""
+    said = _standing(entry)
+    if entry["state"] == "none":
+        return said
+    return " ".join([said, _measured(entry), *([] if entry["here"] else [_("Measured on other data.")])])
+
+
+def _standing(entry: Mapping[str, Any]) -> str:
+    names = {"judge": entry["judge"], "reason": entry["reason"]}
+    if entry["state"] == "valid":
+        return _ALLOWED[entry["use"]]() % names
+    if entry["state"] == "suspended":
+        return _("The licence of the judge %(judge)s is suspended: %(reason)s") % names
+    if entry["state"] == "lapsed":
+        return _("The licence of the judge %(judge)s has lapsed.") % names
+    return _("The judge %(judge)s has no licence: no sealed test was opened for it.") % names
+
+
+_ALLOWED = {
+    "gates": lambda: _("The judge %(judge)s may be used for gates."),
+    "trends": lambda: _("The judge %(judge)s may be used for trends."),
+    "exploring": lambda: _("The judge %(judge)s may be used for exploring only."),
+    None: lambda: _("The judge %(judge)s failed its sealed test: it may be used for nothing."),
+}
+
+
+def _measured(entry: Mapping[str, Any]) -> str:
+    names = {
+        "dataset": entry["dataset"],
+        "version": entry["version"],
+        "n": number(entry["items"]),
+        "failures": percent(entry["failures"]) if entry["failures"] is not None else "",
+    }
+    if entry["failures"] is None:
+        text = ngettext(
+            "Measured on %(dataset)s v%(version)s, %(n)s item.",
+            "Measured on %(dataset)s v%(version)s, %(n)s items.",
+            entry["items"],
+        )
+    else:
+        text = ngettext(
+            "Measured on %(dataset)s v%(version)s, %(n)s item, of which people failed %(failures)s.",
+            "Measured on %(dataset)s v%(version)s, %(n)s items, of which people failed %(failures)s.",
+            entry["items"],
+        )
+    return text % names

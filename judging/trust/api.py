@@ -1,0 +1,66 @@
+"""Judges, as the API shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from evalsite import access
+from evalsite.access import May
+from evalsite.api.lists import Cursor, Limit, Page, cursor_of, text_at
+from judging.trust.judges import Judge, judges_of
+from judging.trust.report_figures import licence_entry
+
+router = Router()
+
+
+class AgreementOut(Schema):
+    """The share of answers on which judge and people say the same, in the licence's test, with its interval."""
+
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+class RunOut(Schema):
+    id: int
+    name: str
+
+
+class JudgeOut(Schema):
+    """A version of a metric with judge models. `licence`: as in the report's `licences`, with its `id`; null without
+    one. `runs`: those that used the version, newest first."""
+
+    metric: str
+    metric_id: int
+    version: int
+    judges: list[str]
+    agreement: AgreementOut | None
+    licence: dict[str, Any] | None
+    runs: list[RunOut]
+
+
+@router.get("projects/{slug}/judges", response=Page[JudgeOut], summary="Judges and their licences")
+def judges(request: HttpRequest, slug: str, limit: Limit = 100, cursor: Cursor = "") -> dict[str, Any]:
+    """By metric, newest version first. `limit` counts metrics: a page holds all versions of each that have a judge
+    model."""
+    project = access.get_project(request, slug, May.READ_JUDGEMENTS)
+    page, further = judges_of(project, text_at(cursor), limit)
+    return {"items": [_out(judge) for judge in page], "next": cursor_of(further or None)}
+
+
+def _out(judge: Judge) -> dict[str, Any]:
+    metric, licence, agreement = judge.version.metric, judge.licence, judge.agreement
+    return {
+        "metric": metric.name,
+        "metric_id": metric.pk,
+        "version": judge.version.number,
+        "judges": judge.names,
+        "agreement": agreement and {"rate": agreement.rate, "low": agreement.low, "high": agreement.high},
+        "licence": {"id": licence.pk, **licence_entry(metric.name, licence, licence.judge, judge.state)}
+        if licence
+        else None,
+        "runs": [{"id": run.pk, "name": run.name} for run in judge.runs],
+    }
