@@ -220,7 +220,7 @@ def _lacks(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     if entry["state"] != "valid":
         return f"the licence of {entry['judge']} is {entry['state']}"
     least = next((name for name in names if name in USES), "exploring")
-    if entry["use"] not in USES[USES.index(least) :]:  # type: ignore[arg-type]
+    if entry["use"] not in USES[USES.index(least) :]:
         return f"the licence of {entry['judge']} allows {entry['use'] or 'no use'}"
     if HERE in names and not entry["here"]:
         return f"the licence of {entry['judge']} was measured on other data ({entry['dataset']})"

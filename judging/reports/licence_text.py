@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -31,7 +31,7 @@ def _standing(entry: Mapping[str, Any]) -> str:
     return _("The judge %(judge)s has no licence: no sealed test was opened for it.") % names
 
 
-_ALLOWED = {
+_ALLOWED: dict[str | None, Callable[[], str]] = {
     "gates": lambda: _("The judge %(judge)s may be used for gates."),
     "trends": lambda: _("The judge %(judge)s may be used for trends."),
     "exploring": lambda: _("The judge %(judge)s may be used for exploring only."),

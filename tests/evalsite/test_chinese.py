@@ -48,8 +48,8 @@ TERMS = {
 }
 """A word of the English text → what its translation holds."""
 
-QUOTED = re.compile(r"“[^”]*”|%\(\w+\)s|\{[\w, ]*\}|<[^>]+>|\b\w+_\w+\b|\w+=\w+(?:,[\w:]+=\w+)?")
-"""What isn't prose: quotations, placeholders, tags, names."""
+QUOTED = re.compile(r"“[^”]*”|%\(\w+\)s|\{[\w, ]*\}|<[^>]+>|\b\w+_\w+\b|\w+=\w+(?:,[\w:]+=\w+)?|/\w+\b")
+"""What isn't prose: quotations, placeholders, tags, names, paths."""
 
 
 def translations() -> Iterator[tuple[str, str]]:
