@@ -14,7 +14,9 @@ dicts.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import os
 import sys
 import time
 import uuid
@@ -89,6 +91,10 @@ class Client:
                 raise EvalsiteError(0, "no_project", f"Choose one of the token's projects: {names}.")
             (self._project,) = slugs
         return self._project
+
+    def choose_project(self, slug: str) -> None:
+        """Work in another project; '' changes nothing."""
+        self._project = slug or self._project
 
     def path(self, path: str) -> str:
         """An address within the project."""
@@ -263,6 +269,25 @@ class Run:
         rows = self.client.items(self.path("judgements"), fields="core,value,ratings", **filters)
         return _table(row for row in rows if row.get("rater") or row.get("override") is not None)
 
+    def ci(
+        self,
+        folder: str | Path,
+        *,
+        require: Sequence[str] = (),
+        baseline: int | None = None,
+        texts: bool = False,
+    ) -> int:
+        """Write report.html, report.json, junit.xml and summary.md. Returns 0 if all requirements are met, 3 if one is
+        not, 4 if one is undecided. `baseline`: an earlier run; `texts`: also of answers, which CI logs may publish."""
+        query = {"require": list(require), "baseline": baseline, "texts": texts, "site": self.client.url}
+        reply = self.client.get(self.path("ci"), **query)
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        for name, text in reply["files"].items():
+            (target / name).write_text(text, encoding="utf-8")
+        status: int = reply["status"]
+        return status
+
     def export(self, path: str | Path, *, form: str = "") -> Path:
         """Write all judgements to a file; its ending is the form (jsonl, csv, xlsx, parquet) unless given."""
         target = Path(path)
@@ -343,3 +368,48 @@ def _table(rows: Iterator[Json]) -> Any:
     except ImportError:
         return listed
     return pd.DataFrame(listed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge a file on a site, and write the files for continuous integration. Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="evalsite_client.py",
+        description="Upload FILE to the site EVALSITE_URL with the token EVALSITE_TOKEN, judge it, and write a report.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--metrics", type=Path, metavar="YAML", required=True, help="the metrics file")
+    parser.add_argument("--ci", type=Path, metavar="DIR", required=True, help="folder for the report")
+    parser.add_argument("--project", default="", help="its slug, if the token opens several")
+    parser.add_argument("--name", default="", help="the run's name")
+    parser.add_argument("--require", action="append", default=[], metavar="REQUIREMENT")
+    parser.add_argument("--baseline", type=int, metavar="RUN", help="number of an earlier run")
+    parser.add_argument("--texts", action="store_true", help="also show answers, which CI logs may publish")
+    chosen = parser.parse_args(arguments)
+    missing = [name for name in ("EVALSITE_URL", "EVALSITE_TOKEN") if not os.environ.get(name)]
+    if missing:
+        parser.error(f"{' and '.join(missing)} must be set in the environment.")
+    try:
+        with Client(
+            os.environ["EVALSITE_URL"], os.environ["EVALSITE_TOKEN"], project=chosen.project
+        ) as client:
+            return _evaluate(client, chosen)
+    except (EvalsiteError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def _evaluate(client: Client, chosen: argparse.Namespace) -> int:
+    metrics = [saved["name"] for saved in client.metric(chosen.metrics)]
+    version = client.upload(chosen.file)
+    run = client.run(version, candidates=list(version.state()["models"]), metrics=metrics, name=chosen.name)
+    sys.stderr.write(f"{run.url}\n")
+    run.wait(progress=sys.stderr.isatty())
+    status = run.ci(chosen.ci, require=chosen.require, baseline=chosen.baseline, texts=chosen.texts)
+    if run.state["state"] != "finished":
+        sys.stderr.write(f"The run is {run.state['state']}.\n")
+        return status or 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

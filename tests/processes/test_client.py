@@ -1,9 +1,13 @@
-"""The client against a running site: the code of docs/notebook.md."""
+"""The client against a running site: the code of docs/notebook.md and docs/ci.md."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,15 +18,19 @@ from evalsite.accounts.models import Project
 from evalsite.accounts.tokens import token_create
 from evalsite.api import evalsite_client
 from evalsite.management.commands.serve import answers
+from evalsite.mcp.tools import TOOLS
+from evalsite.supervisor import manage
 from judging.core.judges.scripted import ScriptedJudge
 from judging.endpoints.models import Endpoint
 from tests.conftest import person
 from tests.judging.evaluate_files import write_metrics
-from tests.processes.conftest import Processes, wait_until
+from tests.migrated import migrated
+from tests.processes.conftest import SETTINGS, Processes, wait_until
 from tests.starting import free_port
 
 pytestmark = pytest.mark.processes
 DOCS = Path(__file__).parents[2] / "docs"
+ROWS = 12  # enough to decide the documented requirement
 
 
 @pytest.fixture
@@ -56,7 +64,7 @@ def write_answers(path: Path, models: tuple[str, ...]) -> None:
     outputs = [{"model_name": name, "responses": [{"content": f"by {name}"}]} for name in models]
     rows = [
         {"id": str(number), "messages": [{"role": "user", "content": "?"}], "model_outputs": outputs}
-        for number in range(4)
+        for number in range(ROWS)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -70,5 +78,81 @@ def test_the_code_of_the_notebook_uploads_judges_and_reads(work: Path) -> None:
     variables["site"].close()
     assert variables["run"].state["state"] == "finished"
     assert variables["report"]["candidates"]["alpha"]["quality"]["mean"] == 8
-    assert sorted(variables["table"]["model"]) == ["alpha"] * 4 + ["beta"] * 4
-    assert len(variables["worst"]) == 8
+    assert sorted(variables["table"]["model"]) == ["alpha"] * ROWS + ["beta"] * ROWS
+    assert len(variables["worst"]) == 10
+
+
+SHELL = re.findall(r"```sh\n(.*?)```", (DOCS / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+FILES = ["junit.xml", "report.html", "report.json", "summary.md"]
+
+
+def written(work: Path, script: str, **environment: str) -> list[str]:
+    """The files that a shell step of docs/ci.md writes; `python` and `evalsite` are those of the tests."""
+    commands = work / "bin"
+    commands.mkdir()
+    for name, command in {"python": [sys.executable], "evalsite": manage()}.items():
+        (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        (commands / name).chmod(0o755)
+    everything = {**os.environ, **environment, "PATH": f"{commands}:{os.environ['PATH']}", "NO_PROXY": "*"}
+    subprocess.run(["sh", "-e", "-c", script], cwd=work, env=everything, check=True, timeout=300)
+    return sorted(path.name for path in (work / "ci").iterdir())
+
+
+def test_the_shell_step_with_the_client_writes_a_report(work: Path) -> None:
+    assert written(work, SHELL[1]) == FILES
+    summary = (work / "ci" / "summary.md").read_text()
+    assert "| quality | alpha | 8.000 |" in summary
+    assert os.environ["EVALSITE_URL"] in summary
+
+
+def test_the_shell_step_with_the_command_writes_a_report(tmp_path: Path, judge: ScriptedJudge) -> None:
+    write_metrics(tmp_path, judge.url)
+    write_answers(tmp_path / "answers.jsonl", ("alpha", "beta"))
+    migrated(tmp_path / "data" / "evalsite.sqlite3")
+    settings = {"DJANGO_SETTINGS_MODULE": "evalsite.settings", "DATABASE_URL": "", "JUDGE_KEY": "k"}
+    assert written(tmp_path, SHELL[0], **settings) == FILES
+
+
+def test_the_workflows_run_that_step() -> None:
+    step = " ".join(SHELL[0].split()).removeprefix("evalsite ")
+    workflows = re.findall(r"```yaml\n(.*?)```", (DOCS / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert [step in " ".join(workflow.split()) for workflow in workflows] == [True, True]
+
+
+def test_both_languages_have_the_same_steps() -> None:
+    block = re.compile(r"```.*?```", re.DOTALL)
+    english, chinese = (
+        block.findall((DOCS / name).read_text(encoding="utf-8")) for name in ("ci.md", "ci.zh.md")
+    )
+    assert english == chinese
+
+
+async def tools_and_projects(server: Any) -> tuple[list[str], Any]:
+    """The names of the tools, and the answer of one, as the SDK's client sees them."""
+    from mcp import Client as Agent
+
+    async with Agent(server) as agent:
+        tools = (await agent.list_tools()).tools
+        projects = (await agent.call_tool("projects", {})).structured_content
+    return [tool.name for tool in tools], projects["items"][0]["slug"]
+
+
+def test_the_sdk_of_the_protocol_uses_the_site_and_the_command(work: Path) -> None:
+    import anyio
+    import httpx2
+    from mcp.client.stdio import StdioServerParameters
+    from mcp.client.streamable_http import streamable_http_client
+
+    url, secret = os.environ["EVALSITE_URL"], os.environ["EVALSITE_TOKEN"]
+    environment = {**SETTINGS, "EVALSITE_URL": url, "EVALSITE_TOKEN": secret, "DATA_DIR": str(work)}
+    python, *arguments = manage("mcp")
+
+    async def by_http() -> Any:
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
+            return await tools_and_projects(streamable_http_client(f"{url}/mcp", http_client=http))
+
+    command = StdioServerParameters(command=python, args=arguments, env=environment)
+    names = [tool.name for tool in TOOLS]
+    assert anyio.run(by_http) == (names, "physics")
+    assert anyio.run(tools_and_projects, command) == (names, "physics")

@@ -26,6 +26,7 @@ from judging.core.judges.client import RetryPolicy
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MetricsFile
 from judging.core.reading.reasons import NOTHING_OFFERED
+from judging.core.requirements import RequirementError, parse_requirement
 from judging.engine.reconcile import free_dead_leases
 from judging.engine.run_worker import work
 from judging.engine.stopping import stopped_by_endpoint
@@ -40,11 +41,13 @@ from judging.management.command_line import (
     paste_hints,
     read_metrics,
     refusals,
+    run_named,
     upload,
 )
 from judging.messages import reason_sentence, why_down
 from judging.records.definitions import definitions_now
 from judging.records.models import JudgementState, Run, RunState
+from judging.reports.ci import CiOptions, ci_files
 from judging.reports.services import report_document
 from judging.runs.selectors import find_run
 from judging.runs.services import ChosenMetric, RunOptions, refuse_broken_scripts, run_create, run_resume
@@ -73,6 +76,7 @@ class Command(BaseCommand):
             help="leave out rows whose rubric no checklist can be judged by",
         )
         parser.add_argument("--resume", metavar="RUN", help="resume a stopped run, by name or ID")
+        add_ci_options(parser)
         add_json_option(parser)
 
     def handle(self, *, out: Path, **options: Any) -> None:
@@ -93,6 +97,7 @@ class Command(BaseCommand):
                     options["name"],
                     leave_out=options["leave_out_unreadable"],
                 )
+            baseline = run_named(options["baseline"]) if options["baseline"] else None
             with ProgressLine(run, shown=sys.stderr.isatty()):
                 run, report = work_until_finished(run, out, stop)
         result = document(run, report)
@@ -102,6 +107,45 @@ class Command(BaseCommand):
                 f"Stopped{why_stopped(run)}. Nothing is lost: {PROGRAM} evaluate --resume {run.pk} --out {out}",
                 returncode=HAS_ERRORS,
             )
+        if options["ci"]:
+            ci = CiOptions(options["require"], baseline, options["texts"])
+            if status := write_ci(run, options["ci"], ci):
+                sys.exit(status)
+
+
+def add_ci_options(parser: CommandParser) -> None:
+    """The options of `--ci`."""
+    parser.add_argument(
+        "--ci",
+        type=Path,
+        metavar="DIR",
+        help="also write report.html, report.json, junit.xml and summary.md there",
+    )
+    parser.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="REQUIREMENT",
+        help="with --ci, e.g. 'qwen3 correctness >= 7.5' (see report); the exit status is 3 if one is not met, 4 if "
+        "one is undecided; may be repeated",
+    )
+    parser.add_argument("--baseline", metavar="RUN", help="with --ci, an earlier run to compare with")
+    parser.add_argument(
+        "--texts", action="store_true", help="with --ci, show answers; logs of such systems are often public"
+    )
+
+
+def write_ci(run: Run, folder: Path, options: CiOptions) -> int:
+    """Write the files for continuous integration; returns the exit status. Raises CommandError."""
+    try:
+        files, status = ci_files(run, options)
+    except RequirementError as error:
+        raise CommandError(str(error), returncode=WRONG_USAGE) from error
+    with refusals():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+    return status
 
 
 def why_stopped(run: Run) -> str:
@@ -114,6 +158,13 @@ def why_stopped(run: Run) -> str:
 
 def refuse_wrong_usage(options: dict[str, Any]) -> None:
     """Raise CommandError for invalid arguments, OSError for files that can't be opened."""
+    if not options["ci"] and (options["require"] or options["baseline"] or options["texts"]):
+        raise CommandError("--require, --baseline and --texts go with --ci DIR.", returncode=WRONG_USAGE)
+    try:
+        for text in options["require"]:
+            parse_requirement(text)
+    except RequirementError as error:
+        raise CommandError(str(error), returncode=WRONG_USAGE) from error
     if options["resume"]:
         if options["file"] or options["metrics"] or options["name"]:
             raise CommandError(

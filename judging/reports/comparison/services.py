@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,8 +122,13 @@ def definitions_by_name(run: Run) -> dict[str, MetricDefinition]:
 
 def comparison_document(before: Run, after: Run) -> dict[str, dict[str, Any]]:
     """The document of `compare --json`: {metric: {candidate: {a, b, difference, ci_low, ci_high, items, shares}}}."""
+    return changes_document(changes_between(before, after, shared_cells(before, after)))
+
+
+def changes_document(changes: Iterable[CellChange]) -> dict[str, dict[str, Any]]:
+    """The same from changes that were computed before."""
     document: dict[str, dict[str, Any]] = {}
-    for cell in changes_between(before, after, shared_cells(before, after)):
+    for cell in changes:
         change = cell.change
         document.setdefault(cell.metric, {})[cell.candidate] = {
             "a": change.before,

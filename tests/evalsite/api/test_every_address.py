@@ -77,6 +77,7 @@ TABLE = {
     f"get {RUN}/report": LOOK,
     f"get {RUN}/report/{{name}}": LOOK,
     "get projects/{slug}/looks/{look}/notes": LOOK,
+    f"get {RUN}/ci": LOOK,
 }
 BODIES: dict[str, Any] = {
     "post projects/{slug}/metrics/{metric}/preview": {"line": 1, "model": "alpha"},
