@@ -47,7 +47,7 @@ pictures: dev
 # requirements-build.txt and those after it are held to the versions of requirements.txt.
 lock: dev
 	@$(PY) -m pip install -q uv
-	@for name in "" -scale -build -dev; do $(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements$$name.in -o requirements$$name.txt --custom-compile-command "make lock" || exit 1; done
+	@for name in "" -scale -mcp -build -dev; do $(VENV)/bin/uv pip compile -q -U --generate-hashes --python-version 3.11 --universal --no-annotate requirements$$name.in -o requirements$$name.txt --custom-compile-command "make lock" || exit 1; done
 
 wheel: dev
 	@$(PY) -m hatchling build -t wheel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from evalsite.mcp.views import mcp
 from judging.people import urls as people
 from judging.reports import sharing
 
@@ -15,6 +16,7 @@ urlpatterns = [
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
     path("api/v1/", include("evalsite.api.site")),
+    path("mcp", mcp, name="mcp"),
     path("shared/<str:secret>/", sharing.shared, name="shared_report"),
     path("p/<slug:slug>/datasets/", include("datasets.urls")),
     path("p/<slug:slug>/delete/", include("judging.deletion.urls")),

@@ -15,7 +15,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-EXTRAS = ("scale",)
+EXTRAS = ("scale", "mcp")
 CLIENT = "evalsite_client.py"
 
 

@@ -95,6 +95,7 @@ table(POST, SIGNED_IN, "accounts:make_token inbox_read")
 table(POST, "rita", "accounts:revoke_token", "404", "404")  # her own token
 table(GET, SITE, "status components accounts:site_log accounts:site_log_csv accounts:create_project")
 table(GET, PROGRAMS, "prometheus")
+table(GET, NOBODY, "mcp", "401")  # takes tokens only
 table(GET, MEMBERS, "project")
 table(GET, MANAGE, "accounts:project_settings accounts:project_log accounts:project_log_csv accounts:members")
 table(GET, MANAGE, "deletion:delete")

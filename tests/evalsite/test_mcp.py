@@ -1,0 +1,160 @@
+"""The MCP server at /mcp, and its tools."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalsite.accounts.models import Project, User
+from evalsite.accounts.tokens import token_create
+from evalsite.mcp.sizes import MOST_BYTES, fitting, fitting_page, size_of
+from evalsite.mcp.tools import TOOLS
+from judging.records.models import Run
+from tests.judging.judged import a_judged_run, said
+
+METRIC = r"""
+metrics:
+- name: exact
+  pipeline:
+  - {type: RULES, file_content: "# DSL\n@whole: exact_match\n@format: text"}
+"""
+
+
+class Agent:
+    """Sends messages to /mcp with a token of `user`."""
+
+    def __init__(self, user: User, scope: str = "write") -> None:
+        _token, secret = token_create(user=user, name="agent", days=None, scope=scope)
+        self.headers = {"Authorization": f"Bearer {secret}"}
+
+    def post(self, message: Any, **headers: str) -> Any:
+        return Client().post("/mcp", message, "application/json", headers=self.headers | headers)
+
+    def send(self, method: str, **params: Any) -> Any:
+        return self.post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).json()
+
+    def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        result: dict[str, Any] = self.send("tools/call", name=name, arguments=arguments)["result"]
+        return result
+
+
+@pytest.fixture
+def agent(alice: User) -> Agent:
+    return Agent(alice)
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    return a_judged_run(project, lambda place: said(place % 3 + 1), rows=4)
+
+
+def test_there_are_at_most_fifteen_tools() -> None:
+    assert len(TOOLS) <= 15
+    assert {tool.name for tool in TOOLS if tool.writes} == {"upload", "save_metric", "start_run"}
+
+
+def test_a_client_is_told_what_the_server_can_do(agent: Agent) -> None:
+    result = agent.send("initialize", protocolVersion="2025-06-18")["result"]
+    assert (result["protocolVersion"], list(result["capabilities"])) == ("2025-06-18", ["tools"])
+    assert len(agent.send("tools/list")["result"]["tools"]) == len(TOOLS)
+
+
+def test_a_notification_has_no_answer(agent: Agent) -> None:
+    response = agent.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (response.status_code, response.content) == (202, b"")
+
+
+def test_texts_stand_in_structured_content_only(agent: Agent, run: Run) -> None:
+    result = agent.call("judgements", run=run.pk, fields="core,value,prompt", limit=2)
+    assert len(result["structuredContent"]["items"]) == 2
+    assert result["content"] == [{"type": "text", "text": "The result is in structuredContent."}]
+
+
+def test_the_cursor_leads_to_the_next_page(agent: Agent, run: Run) -> None:
+    first = agent.call("judgements", run=run.pk, limit=5)["structuredContent"]
+    second = agent.call("judgements", run=run.pk, limit=100, cursor=first["next"])["structuredContent"]
+    ids = [item["id"] for page in (first, second) for item in page["items"]]
+    assert len(set(ids)) == run.total
+
+
+def test_two_runs_are_reported_beside_each_other(agent: Agent, run: Run) -> None:
+    report = agent.call("report", run=run.pk, baseline=run.pk)["structuredContent"]
+    assert report["candidates"] == report["baseline"]["candidates"]
+
+
+def test_a_refusal_of_the_site_is_a_result(agent: Agent) -> None:
+    result = agent.call("runs", run=77)
+    assert (result["isError"], result["structuredContent"]["code"]) == (True, "not_found")
+
+
+def test_a_metric_is_saved_by_a_token_that_may_write_only(agent: Agent, alice: User) -> None:
+    refused = Agent(alice, "read").call("save_metric", yaml=METRIC)
+    assert refused["structuredContent"]["code"] == "read_only"
+    (saved,) = agent.call("save_metric", yaml=METRIC)["structuredContent"]["metrics"]
+    assert (saved["name"], saved["done"]) == ("exact", "new")
+
+
+def test_rows_are_uploaded(agent: Agent) -> None:
+    result = agent.call("upload", name="sums", content="{}\n")["structuredContent"]
+    assert agent.call("datasets")["structuredContent"]["items"][0]["id"] == result["dataset"]
+
+
+def test_other_projects_stay_closed(charlie: User, run: Run) -> None:
+    result = Agent(charlie).call("report", run=run.pk, project="physics")
+    assert result["structuredContent"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"run": "7"}, {"run": 1, "other": 2}])
+def test_wrong_arguments_are_named(agent: Agent, arguments: dict[str, Any]) -> None:
+    assert agent.call("report", **arguments)["structuredContent"]["code"] == "invalid"
+
+
+@pytest.mark.parametrize("method", ["resources/list", "server/discover"])
+def test_other_methods_do_not_exist(agent: Agent, method: str) -> None:
+    assert agent.send(method)["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": ""}, 401),
+        ({"Authorization": "Bearer x"}, 401),
+        ({"Origin": "https://evil.example"}, 403),
+    ],
+)
+def test_a_token_and_the_sites_own_origin_are_required(
+    agent: Agent, headers: dict[str, str], status: int
+) -> None:
+    response = agent.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, **headers)
+    assert (response.status_code, "error" in response.json()) == (status, True)
+
+
+def test_another_host_is_refused_in_json(agent: Agent) -> None:
+    response = agent.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, Host="evil.example")
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("method", ["get", "delete"])
+def test_there_are_no_streams_and_sessions(agent: Agent, method: str) -> None:
+    response = getattr(Client(), method)("/mcp", headers=agent.headers)
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+
+
+def test_what_is_no_json_is_refused(agent: Agent) -> None:
+    response = Client().post("/mcp", b"{", "application/json", headers=agent.headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, -32700)
+
+
+def test_a_page_holds_what_fits() -> None:
+    page = fitting_page(lambda limit: {"items": ["x" * 3000] * limit, "next": limit}, 100)
+    assert size_of(page) <= MOST_BYTES
+    assert page["next"] == len(page["items"]) > 1
+
+
+def test_a_long_result_is_shortened_and_says_so() -> None:
+    result = fitting({"answer": "x" * 100_000, "list": list(range(9))})
+    assert (result["cut"], result["list"]) == (True, list(range(9)))
+    assert len(json.dumps(result)) <= MOST_BYTES
