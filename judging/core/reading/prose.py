@@ -59,6 +59,7 @@ _SOMEBODY_ELSE = re.compile(
 )
 """Before a word of judging: what others, or answers that are not this one, get."""
 _OBJECT = re.compile(r"\s(?:this|the|it|its|that|them|an?\s[a-z]{2,})\b", re.IGNORECASE)
+_OTHER_OBJECT = re.compile(r"\s(?:the|its|that|them|an?\s[a-z]{2,})\b", re.IGNORECASE)
 _COUNTERFACTUAL = re.compile(r"\s{0,3}(?:had|were)\s", re.IGNORECASE)
 _YES_OR_NO = re.compile(
     r"(?:\A|(?<=[.!?。！？\n]))\s{0,3}(yes|no|是|否)(?=\s{0,2}(?:[.,!。，！\n]|\Z))", re.IGNORECASE
@@ -205,9 +206,16 @@ def _number_of(clause: str, written: str, reader: Reader) -> tuple[int, Value] |
 
 _DONE_TO = ("rated", "gave", "awarded", "assigned", "scored")
 """With an object they say what somebody did; without, what was done to the answer."""
+_DOES_TO = ("rates", "gives", "awards", "assigns")
+"""With an object other than the answer itself (this, it) they say what the answer or somebody else does."""
+
+
+_WOULD_HAVE = re.compile(r"\bwould(?:\shave|['’]ve)\b|本可|(?:本来|原本)[可能会]", re.IGNORECASE)
 
 
 def _is_said(before: str, unit: bool) -> bool:
+    if _WOULD_HAVE.search(before):
+        return False
     if _AFTER_SCORE.search(before) or (unit and _RIGHT_AFTER.search(before)):
         return True
     said = _last(_JUDGING_OR_SAYING, before)
@@ -222,7 +230,11 @@ def _is_said(before: str, unit: bool) -> bool:
     by_others = _SOMEBODY_ELSE.search(
         before[: said.end()] if said[0] in "给給打评評得" else before[: said.start()]
     )
-    return by_others is None and not (said[0].lower() in _DONE_TO and _OBJECT.match(before, said.end()))
+    word = said[0].lower()
+    of_others = (word in _DONE_TO and _OBJECT.match(before, said.end())) or (
+        word in _DOES_TO and _OTHER_OBJECT.match(before, said.end())
+    )
+    return by_others is None and not of_others
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -82,11 +82,10 @@ SIDE_WORDS = _words("response assistant answer model 回答 助手")
 
 # Words around values
 JUDGING_WORDS = _words(
-    "rate rated rating give gave given giving score scores scored scoring award awarded awarding "
-    "assign assigned assigning deserve deserves deserved deserving earn earns earned earning "
+    "rate rates rated rating give gives gave given giving score scores scored scoring award awards awarded awarding "
+    "assign assigns assigned assigning deserve deserves deserved deserving earn earns earned earning "
     "receive receives received receiving get gets got gotten getting"
 )
-"""Without rates, gives, awards and assigns: a judge says I, and these are about what somebody else rates."""
 GUARD_WORDS = _words(
     "if unless could might than least most between about almost nearly max maximum maximal min minimum minimal "
     "passing average previous reference correct each 如果 约 至少 最多 接近 最高 最低 及格 平均 参考 每"
