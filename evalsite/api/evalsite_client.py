@@ -332,7 +332,7 @@ def _looks(ask: Any, ended: Any, timeout: float | None = None) -> Iterator[Json]
         if ended(state):
             return
         if until is not None and time.monotonic() + pause > until:
-            raise TimeoutError(f"Not ended after {timeout:g} seconds: {state['state']}.")
+            raise TimeoutError(f"Not ended after {timeout} seconds: {state['state']}.")
         time.sleep(pause)
         pause = min(pause * 1.5, LONGEST_PAUSE)
 

@@ -169,6 +169,9 @@ def _of_reference(builtin: Builtin, column: str) -> str:
     return with_reference(builtin.source, column) if column and column != "ref_answer" else builtin.source
 
 
+_CARD = msgspec.json.Decoder(Card)
+
+
 @cache
 def gallery() -> dict[str, Card]:
     """All cards by id, in the order of tasks, and of names within one. Raises msgspec.ValidationError."""
@@ -177,7 +180,7 @@ def gallery() -> dict[str, Card]:
 
 
 def _card(path: Path) -> Card:
-    card = msgspec.yaml.decode(path.read_bytes(), type=Card)
+    card = msgspec.yaml.decode(path.read_bytes(), type=_CARD.type)
     return msgspec.structs.replace(card, id=path.stem)
 
 

@@ -83,7 +83,7 @@ def test_a_body_whose_length_is_not_known_is_refused_unread(client_of: ClientOf,
     request = {"evalsite.body_waits": True, "wsgi.input": Unread(), "CONTENT_TYPE": "text/plain"}
     for path in ("/language/", UPLOAD):
         answer = client_of(alice).generic("POST", path, **request)
-        assert (answer.status_code, "Content-Length" in answer.text) == (413, True)
+        assert (answer.status_code, "Content-Length" in answer.text) == (411, True)
 
 
 def test_a_file_that_someone_without_an_account_sends_is_not_written(
