@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from ninja import Query, Schema
 
 from datasets.access import get_dataset, get_ready_version, get_version
-from datasets.api.routes import router
+from datasets.api.routes import UPLOAD, router
 from datasets.messages import message
 from datasets.models import Dataset, FileImport, Row, StoredFinding, Version, VersionState
 from datasets.selectors import listed_datasets, versions_of
@@ -26,8 +26,6 @@ from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
 from evalsite.web.headers import download_headers
 from evalsite.web.paging import newest_first
-
-UPLOAD = "datasets_upload"
 
 
 class DatasetOut(Schema):

@@ -5,3 +5,6 @@ from __future__ import annotations
 from ninja import Router
 
 router = Router()
+
+UPLOAD = "datasets_upload"
+"""The name of the address of data sets, whose POST takes files (apps.py)."""

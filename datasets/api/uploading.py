@@ -12,7 +12,7 @@ from django.urls import reverse
 from ninja import Schema
 
 from datasets import services, uploads
-from datasets.api.routes import router
+from datasets.api.routes import UPLOAD, router
 from datasets.core.imports.model import NotUsable
 from datasets.core.imports.registry import source_named
 from datasets.forms import UploadForm
@@ -43,6 +43,7 @@ class UploadOut(Schema):
 @router.post(
     "projects/{slug}/datasets",
     response={202: UploadOut},
+    url_name=UPLOAD,
     summary="Upload a file",
     openapi_extra=multipart(
         name={"type": "string", "maxLength": 200},

@@ -36,6 +36,8 @@ NO_PAGES = {
     "metrics:export": "a file",
     "prometheus": "figures for a program",
     "api_description": "a description for programs",
+    "api_client": "a file",
+    "mcp": "for programs",
     "people:export": "a file",
     "look:export": "a file",
     "look:go_on": "leads to an answer",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 from django.test import Client
+from django.urls import resolve
 
+from evalsite.api import takes_files
 from evalsite.api.site import description_text
 from evalsite.management.commands.describe_api import FILE
+from tests.routes import routes
 
 
 def test_the_description_in_the_repository_is_up_to_date() -> None:
@@ -29,3 +33,11 @@ def test_the_page_and_the_description_need_no_token(db: None) -> None:
     assert "/api/v1/projects/{slug}/runs" in page.text
     assert "script-src 'self'" in page.headers["Content-Security-Policy"]
     assert Client().get("/api/v1/openapi.json").json()["openapi"].startswith("3.")
+
+
+def test_addresses_that_take_files_resolve_to_the_names_by_which_they_are_known() -> None:
+    """Otherwise the limit of forms would hold for them."""
+    paths = {name: "/" + re.sub(r"<int:\w+>", "1", route) for name, route in routes().items()}
+    assert {name: resolve(re.sub(r"<\w+>", "x", paths[name])).view_name for name in takes_files} == {
+        name: name for name in takes_files
+    }
