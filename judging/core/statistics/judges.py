@@ -248,20 +248,21 @@ def _against_others(verdicts: Verdicts, raters: DataFrame, judged: DataFrame) ->
     import pandas as pd
 
     raters = raters[raters["kind"].notna().to_numpy()]
-    mine, others, of_judge = [], [], []
+    mine, others, of_judge, judged_values = [], [], [], []
     for name in raters["by"].unique():
         own = (raters["by"] == name).to_numpy()
         rest = raters[~own & raters["item"].isin(raters["item"][own]).to_numpy()]
         rows, values = on_both(raters[own], combined_per_item(rest))
-        verdict, _same = on_both(judged, values)
+        verdict, same = on_both(judged, values)
         mine.append(rows)
         others.append(values)
         of_judge.append(verdict)
+        judged_values.append(same)
     if not sum(map(len, others)):
         return None
     values = pd.concat(others)
     by_people = shared_values(pd.concat(mine), values, verdicts)
-    by_judge = shared_values(pd.concat(of_judge), values, verdicts)
+    by_judge = shared_values(pd.concat(of_judge), pd.concat(judged_values), verdicts)
     ordinal = by_people.level != "nominal" or by_people.binary
     return AgainstOthers(
         items=values["item"].nunique(),

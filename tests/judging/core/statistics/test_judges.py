@@ -7,7 +7,8 @@ import pytest
 
 from judging.core.statistics.agreement import quadratic_kappa
 from judging.core.statistics.frame import ScaledMetric
-from tests.judging.core.statistics.cast import compared, document, person, said
+from judging.core.statistics.judges import human_ceiling
+from tests.judging.core.statistics.cast import compared, document, person, said, under
 
 RNG = np.random.default_rng(6)
 TRUTH = RNG.integers(2, 9, 60)
@@ -247,3 +248,15 @@ def test_a_judge_that_favours_one_candidate_is_kinder_to_it_than_people_are():
 def test_labels_beside_numbers_are_compared_as_labels():
     found = against_people([said("good"), said(7, row=2)], [person("good"), person(7, row=2)])
     assert (found["exact"], found["labels"], found["confusion"]) == (1, ["good"], [[1]])
+
+
+@pytest.mark.parametrize("values", [(True, False), ("fine", "wrong")])
+def test_the_judge_is_held_against_others_where_it_gave_a_verdict(values):
+    yes, no = values
+    people = [
+        person(value, name, row=row) for row in (1, 2, 3) for name, value in (("Ann", yes), ("Bob", no))
+    ]
+    judge = [said(yes, row=1), said(no, row=2), said("?", row=3)]
+    verdicts = under([*judge, *people], ScaledMetric("m"))
+    others = human_ceiling(verdicts, verdicts.authors["qwen"])["others"]
+    assert (others["items"], others["exact"], others["judge_exact"]) == (3, 0.0, 0.5)
