@@ -325,7 +325,7 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
 
 def look_places(project: Project, version: Version, bob: User) -> Places:
     """URL parameters of a look with a note in one of two groups and a draft of a model."""
-    row = version.data_rows.filter(valid=True)[0]
+    row = version.data_rows.filter(valid=True).order_by("line").last()  # the first is set aside
     look = Look.objects.create(project=project, version=version, seed=1, size=1, population=1)
     drawn = LookAnswer.objects.create(
         look=look, place=1, row=row, response=row.responses.all()[0], drawn_with=1.0
