@@ -11,7 +11,8 @@ from ninja import Router, Schema
 from evalsite.api.lists import Id
 from judging.people.access import hidden_among
 from judging.records.access import get_run
-from judging.reports.comparison.results import Comparison, StoredChange, changes_of, comparison_of
+from judging.reports.comparison.results import Comparison, changes_of, comparison_of
+from judging.reports.comparison.services import stored_document
 
 router = Router()
 
@@ -37,33 +38,9 @@ def compare(request: HttpRequest, slug: str, a: Id, b: Id) -> dict[str, Any]:
         raise PermissionDenied
     comparison = comparison_of(before, after)
     changes = changes_of(comparison)
-    metrics = None if changes is None else _document(changes)
+    metrics = None if changes is None else stored_document(changes)
     return {"a": before.pk, "b": after.pk, "state": _state(comparison), "metrics": metrics}
 
 
 def _state(comparison: Comparison) -> str:
     return "failed" if comparison.failed else "computing" if comparison.under_way else "ready"
-
-
-def _document(changes: list[StoredChange]) -> dict[str, dict[str, Any]]:
-    document: dict[str, dict[str, Any]] = {}
-    for change in changes:
-        document.setdefault(change.metric, {})[change.candidate] = {
-            "a": change.before,
-            "b": change.after,
-            "difference": change.difference,
-            "ci_low": change.ci_low,
-            "ci_high": change.ci_high,
-            "items": change.items,
-            "shares": [
-                {
-                    "cause": share.cause,
-                    "difference": share.difference,
-                    "ci_low": share.ci_low,
-                    "ci_high": share.ci_high,
-                    "items": share.items,
-                }
-                for share in change.shares
-            ],
-        }
-    return document

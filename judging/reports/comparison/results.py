@@ -22,6 +22,8 @@ from judging.reports.comparison.services import CellChange, ComparedItem, change
 from judging.reports.comparison.stored import (
     CHANGES,
     ITEMS,
+    StoredChange,
+    StoredShare,
     delete_comparisons,
     part_of,
     revision_of,
@@ -33,31 +35,6 @@ JOB = "compare_runs"
 FEW = 4_000  # judgements of both runs; up to this many a page compares them itself, in half a second
 MOST_TRIES = 3  # workers that may be killed by it
 MAX_AGE = timedelta(days=30)
-
-
-class StoredShare(msgspec.Struct, frozen=True, array_like=True):
-    """Stored core.change.Share; `items`: their number."""
-
-    cause: str
-    difference: float
-    items: int
-    ci_low: float | None
-    ci_high: float | None
-
-
-class StoredChange(msgspec.Struct, frozen=True):
-    """Stored core.change.Change; `counts`: items by outcome (OUTCOMES, '' if only one run has a value)."""
-
-    metric: str
-    candidate: str
-    before: float | None
-    after: float | None
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    items: int
-    counts: dict[str, int]
-    shares: list[StoredShare]
 
 
 PackedCell = tuple[StoredChange, bytes]

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from judging.core.change import MeanChange, change_between, changed_settings, readings
+from judging.core.change import MeanChange, Share, change_between, changed_settings, readings
 from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxError
 from judging.records.definitions import definitions_now
 from judging.records.models import Reading, Run, RunMetric
 from judging.reports.comparison import items
 from judging.reports.comparison.items import Cell, Collected, ItemJudgement, Items
+from judging.reports.comparison.stored import StoredChange, StoredShare
 from judging.reports.pairing import OUTCOMES
 from judging.runs.rerun.preview import outcomes_by
 from judging.runs.rerun.reparse import reparsed_definition
@@ -129,26 +130,42 @@ def changes_document(changes: Iterable[CellChange]) -> dict[str, dict[str, Any]]
     """The same from changes that were computed before."""
     document: dict[str, dict[str, Any]] = {}
     for cell in changes:
-        change = cell.change
-        document.setdefault(cell.metric, {})[cell.candidate] = {
-            "a": change.before,
-            "b": change.after,
-            "difference": change.difference,
-            "ci_low": change.ci_low,
-            "ci_high": change.ci_high,
-            "items": change.items,
-            "shares": [
-                {
-                    "cause": share.cause,
-                    "difference": share.difference,
-                    "ci_low": share.ci_low,
-                    "ci_high": share.ci_high,
-                    "items": len(share.items),
-                }
-                for share in change.shares
-            ],
-        }
+        shares = [(share, len(share.items)) for share in cell.change.shares]
+        document.setdefault(cell.metric, {})[cell.candidate] = _entry(cell.change, shares)
     return document
+
+
+def stored_document(changes: Iterable[StoredChange]) -> dict[str, dict[str, Any]]:
+    """The same from stored changes."""
+    document: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        shares = [(share, share.items) for share in change.shares]
+        document.setdefault(change.metric, {})[change.candidate] = _entry(change, shares)
+    return document
+
+
+def _entry(
+    change: MeanChange | StoredChange, shares: Iterable[tuple[Share | StoredShare, int]]
+) -> dict[str, Any]:
+    """The entry of one candidate; `shares` with their numbers of items."""
+    return {
+        "a": change.before,
+        "b": change.after,
+        "difference": change.difference,
+        "ci_low": change.ci_low,
+        "ci_high": change.ci_high,
+        "items": change.items,
+        "shares": [
+            {
+                "cause": share.cause,
+                "difference": share.difference,
+                "ci_low": share.ci_low,
+                "ci_high": share.ci_high,
+                "items": items,
+            }
+            for share, items in shares
+        ],
+    }
 
 
 Scores = Mapping[int, float | None]

@@ -1,9 +1,10 @@
-"""The kinds of stored results of comparisons of two runs."""
+"""What is stored of comparisons of two runs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import msgspec
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -11,8 +12,33 @@ from evalsite.derived import Part, Results, of_parts, of_subjects
 from evalsite.models import Derived
 from judging.records.models import Run
 
-CHANGES = Results("comparison", 4)  # of a run: results.StoredChange of all cells, by the earlier run
+CHANGES = Results("comparison", 4)  # of a run: StoredChange of all cells, by the earlier run
 ITEMS = Results("compared_items", 4)  # of a row of CHANGES: services.ComparedItem, by metric and candidate
+
+
+class StoredShare(msgspec.Struct, frozen=True, array_like=True):
+    """Stored core.change.Share; `items`: their number."""
+
+    cause: str
+    difference: float
+    items: int
+    ci_low: float | None
+    ci_high: float | None
+
+
+class StoredChange(msgspec.Struct, frozen=True):
+    """Stored core.change.Change; `counts`: items by outcome (OUTCOMES, '' if only one run has a value)."""
+
+    metric: str
+    candidate: str
+    before: float | None
+    after: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    items: int
+    counts: dict[str, int]
+    shares: list[StoredShare]
 
 
 def part_of(before: int) -> Part:

@@ -35,8 +35,6 @@ from judging.records.models import JudgeReply, Run, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.comparison.results import (
     Comparison,
-    StoredChange,
-    StoredShare,
     changes_of,
     comparison_of,
     items_of,
@@ -44,6 +42,7 @@ from judging.reports.comparison.results import (
     stored_comparison,
 )
 from judging.reports.comparison.services import ComparedItem, definitions_by_name
+from judging.reports.comparison.stored import StoredChange, StoredShare
 from judging.reports.figures import for_page
 from judging.reports.labels import ValueFormat, shares_signed
 from judging.reports.outcomes import versions_of_metrics

@@ -17,7 +17,7 @@ from judging.people.assignments import claim
 from judging.people.models import Evaluation
 from judging.people.services import evaluation_close
 from judging.records.models import Run
-from judging.reports.comparison.results import StoredShare
+from judging.reports.comparison.stored import StoredShare
 from judging.reports.comparison.views import share_name
 from tests.conftest import ClientOf, member
 from tests.judging.judged import JUDGE_URL, judge, said
