@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
 from judging.core.licensing import Sizes
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
 from judging.metrics.services import metric_create
 from judging.people.models import Evaluation
@@ -28,7 +29,7 @@ from judging.trust.services import (
 )
 from tests.api import Api
 from tests.conftest import ClientOf
-from tests.judging.judged import JUDGE_URL, a_judged_run, judge, said
+from tests.judging.judged import JUDGE_URL, judge, said
 from tests.judging.people.make import about, rate_each
 from tests.make import a_metric, a_run, a_version
 
@@ -38,17 +39,13 @@ THRESHOLDS = {"trends_rate": "0.7", "trends_kappa": "0.5", "gates_rate": "0.9", 
 
 
 @pytest.fixture
-def metric(project: Project) -> Metric:
-    return metric_create(project=project, definition=DEFINITION, user=None)
+def definition() -> MetricDefinition:
+    return DEFINITION
 
 
 @pytest.fixture
-def run(project: Project, metric: Metric) -> Run:
-    run = a_judged_run(
-        project, lambda place: said(place % 2 == 0), rows=ROWS, metric=DEFINITION, models=["alpha"]
-    )
-    run.metrics.update(metric_version=metric.versions.get())
-    return run
+def rows() -> int:
+    return ROWS
 
 
 @pytest.fixture
