@@ -98,7 +98,7 @@ def compared_answers(
     sides = {place: _sides(paired, place, responses) for place in places}
     answer_ids = frozenset[int]().union(*sides.values())
     judged = _judgements(run, metric, judge, answer_ids)
-    replies = _replies(list(judged.values())) if reasons else {}
+    replies = first_replies(dict(judged.values()), REASON) if reasons else {}
     comments = _comments(run, metric, answer_ids) if reasons else {}
     columns = (
         pills([paired.judge[place] for place in places], metric),
@@ -159,15 +159,15 @@ def _judgements(
     return judged
 
 
-def _replies(judged: Sequence[tuple[int, int]]) -> dict[int, str]:
-    """{judgement: beginning of the judge's first reply}."""
-    attempts = dict(judged)
+def first_replies(attempts: Mapping[int, int], length: int) -> dict[int, str]:
+    """{judgement: beginning of the judge's first reply, at most `length` characters}. `attempts`: the attempt that
+    asked, by judgement."""
     stored_replies = JudgeReply.objects.filter(judgement__in=attempts.values()).exclude(content=None)
     replies: dict[int, str] = {}
     for pk, content in stored_replies.order_by("judge", "repeat", "swapped", "criterion").values_list(
         "judgement", "content"
     ):
-        replies.setdefault(pk, _beginning(content or ""))
+        replies.setdefault(pk, truncate((content or "").strip(), length))
     return {pk: replies[by] for pk, by in attempts.items() if by in replies}
 
 

@@ -142,19 +142,21 @@ class Disagreement:
 def disagreements(split: Split, run_metric: RunMetric) -> list[Disagreement]:
     """On dev and train rows: false passes first, then false fails, then by distance."""
     values = values_in(split, run_metric)
+    parts = dict(split.rows.filter(part__in=(DEV, TRAIN)).values_list("key", "part"))
     differing = [
-        Disagreement(answer, part, values[answer], label.value, _distance(values[answer], label.value))
-        for part in (DEV, TRAIN)
-        for answer, label in labels_in(split, part).items()
+        Disagreement(
+            answer, parts[answer.row], values[answer], label.value, _distance(values[answer], label.value)
+        )
+        for answer, label in labels_in(split, DEV, TRAIN).items()
         if answer in values and values[answer] != label.value
     ]
     return sorted(differing, key=_worst_first)
 
 
-def _worst_first(differing: Disagreement) -> tuple[int, float]:
+def _worst_first(differing: Disagreement) -> tuple[int, float, bool]:
     kinds: Sequence[Value] = (True, False)
     place = kinds.index(differing.judge) if isinstance(differing.judge, bool) else 2
-    return place, -differing.distance
+    return place, -differing.distance, differing.part == TRAIN
 
 
 def _distance(judge: Value, people: Value) -> float:

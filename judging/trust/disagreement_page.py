@@ -13,8 +13,9 @@ from judging.filters.addresses import judgement_url
 from judging.look.judge_from_group import as_text
 from judging.messages import verdict_texts
 from judging.people.models import Assignment, AssignmentState
-from judging.records.models import Judgement, JudgeReply, RunMetric
+from judging.records.models import Judgement, RunMetric
 from judging.records.stored_judgement import data_of
+from judging.reports.disagreements import first_replies
 from judging.trust.answers import Answer
 from judging.trust.dev import Disagreement, disagreements, keys_in
 from judging.trust.models import Split
@@ -51,6 +52,8 @@ def shown_disagreements(split: Split, run_metric: RunMetric) -> list[ShownDisagr
     wanted = [lines[each.answer.row] for each in differing]
     rows = {row.line: row for row in Row.objects.filter(version=run_metric.run.version_id, line__in=wanted)}
     judged = _judgements(run_metric, [row.pk for row in rows.values()], keys)
+    attempts = {judgement.pk: judgement.replies_from_id or judgement.pk for judgement in judged.values()}
+    replies = first_replies(attempts, EXCERPT)
     comments = _comments(split)
     shown = []
     for each in differing:
@@ -59,7 +62,8 @@ def shown_disagreements(split: Split, run_metric: RunMetric) -> list[ShownDisagr
         judgement = judged.get(place)
         if judgement is not None:
             row = rows[lines[answer.row]]
-            shown.append(_shown(each, row, judgement, comments.get(place, ())))
+            reply = replies.get(judgement.pk, "")
+            shown.append(_shown(each, row, judgement, reply, comments.get(place, ())))
     return shown
 
 
@@ -107,7 +111,9 @@ def _comments(split: Split) -> dict[Place, list[str]]:
     return comments
 
 
-def _shown(each: Disagreement, row: Row, judgement: Judgement, comments: Sequence[str]) -> ShownDisagreement:
+def _shown(
+    each: Disagreement, row: Row, judgement: Judgement, reply: str, comments: Sequence[str]
+) -> ShownDisagreement:
     answer: Answer = each.answer
     judge, people = verdict_texts([each.judge, each.people])
     question = truncate(str(data_of(row.raw, judgement.run.version.format)["question"] or ""), EXCERPT)
@@ -122,7 +128,7 @@ def _shown(each: Disagreement, row: Row, judgement: Judgement, comments: Sequenc
         answer=text,
         judge=judge,
         people=people,
-        reply=_reply_of(judgement),
+        reply=reply,
         comments=comments,
         url=judgement_url(judgement.run, judgement.pk),
         response=judgement.response_id,
@@ -130,12 +136,6 @@ def _shown(each: Disagreement, row: Row, judgement: Judgement, comments: Sequenc
         if train
         else "",
     )
-
-
-def _reply_of(judgement: Judgement) -> str:
-    replies = JudgeReply.objects.filter(judgement=judgement.replies_from_id or judgement.pk)
-    ordered = replies.exclude(content=None).order_by("judge", "repeat", "swapped", "criterion")
-    return truncate((ordered.values_list("content", flat=True).first() or "").strip(), EXCERPT)
 
 
 def _kind(each: Disagreement) -> str:
