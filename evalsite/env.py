@@ -50,6 +50,7 @@ class Config:
     debug: bool
     secret_key: str = field(repr=False)
     allowed_hosts: tuple[str, ...]
+    site_url: str
     database_url: str = field(repr=False)
     task_engine: str
     celery_broker_url: str = field(repr=False)
@@ -135,6 +136,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         allowed_hosts=tuple(
             name.strip() for name in values.get("ALLOWED_HOSTS", "").split(",") if name.strip()
         ),
+        site_url=_site_url(values),
         database_url=values.get("DATABASE_URL", ""),
         task_engine=task_engine,
         celery_broker_url=_broker(values) if task_engine == "celery" else "",
@@ -293,6 +295,35 @@ def _base_path(values: Mapping[str, str]) -> str:
     if path and not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", path):
         raise ImproperlyConfigured(f"BASE_PATH={path!r} is invalid; use a path such as /evals.")
     return path
+
+
+def _site_url(values: Mapping[str, str]) -> str:
+    """The site's own address, with BASE_PATH and without a slash at the end; '' if it is not set."""
+    text = values.get("SITE_URL", "").strip().rstrip("/")
+    if not text:
+        return ""
+    base_path = _base_path(values)
+    example = f"https://evals.example{base_path}"
+    if not _is_site_url(text):
+        raise ImproperlyConfigured(
+            f"SITE_URL={text!r} is invalid; use the address at which people open the site, such as {example}."
+        )
+    if urlsplit(text).path != base_path:
+        raise ImproperlyConfigured(
+            f"SITE_URL={text!r} does not end with BASE_PATH; use one such as {example}."
+        )
+    return text
+
+
+def _is_site_url(text: str) -> bool:
+    """Whether it is an http(s) address without user, query and fragment, in which nothing needs escaping."""
+    try:
+        url = urlsplit(text)
+        url.port  # noqa: B018 - raises ValueError for an invalid one
+    except ValueError:
+        return False
+    plain = re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+(/[A-Za-z0-9._~/-]*)?", text)
+    return bool(plain and url.hostname)
 
 
 def _time_zone(values: Mapping[str, str]) -> str:

@@ -9,7 +9,6 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
@@ -30,6 +29,7 @@ from evalsite.accounts.members import (
 from evalsite.accounts.models import Invitation, Project, User
 from evalsite.accounts.services import project_create, project_rename
 from evalsite.audit import Action
+from evalsite.links import link_to_copy
 
 
 @login_required
@@ -168,7 +168,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _members_page(request, project, invite=form)
     invitation, secret = invitation_create(project=project, by=access.signed_in(request), **form.cleaned_data)
-    link = request.build_absolute_uri(reverse("accounts:join", args=[secret]))
+    link = link_to_copy(request, "accounts:join", secret)
     return _members_page(request, project, invited=invitation, link=link)
 
 

@@ -15,7 +15,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -25,6 +24,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
+from evalsite.links import link_to_copy
 from evalsite.secrets import hashed, new_secret
 from judging.records.access import get_run
 from judging.records.models import Run
@@ -120,7 +120,7 @@ def links(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST" and may_be_shared(run) and form.is_valid():
         by = access.signed_in(request)
         _link, secret = report_link_create(run=run, by=by, **form.cleaned_data)
-        address = request.build_absolute_uri(reverse("shared_report", args=[secret]))
+        address = link_to_copy(request, "shared_report", secret)
         form = LinkForm()
     context = {"run": run, "form": form, "links": report_links(run), "address": address}
     context["may_be_shared"] = may_be_shared(run)

@@ -59,6 +59,12 @@ def test_local_mode_accepts_only_names_of_this_machine() -> None:
         ("TIME_ZONE", "Mars/Base", "such as Asia/Shanghai"),
         ("TIME_ZONE", "/etc/passwd", "such as Asia/Shanghai"),
         ("DATA_DIR", __file__, "use a folder"),
+        ("SITE_URL", "evals.example", "such as https://evals.example"),
+        ("SITE_URL", "ftp://evals.example", "such as https://evals.example"),
+        ("SITE_URL", "https://me@evals.example", "such as https://evals.example"),
+        ("SITE_URL", "https://evals.example:port", "such as https://evals.example"),
+        ("SITE_URL", "https://evals.example/?a=1", "such as https://evals.example"),
+        ("SITE_URL", "https://evals.example/other", "does not end with BASE_PATH"),
         ("SANDBOX_MEMORY_MB", "-1", "at least 64"),
         ("SANDBOX_MINIMUM_LEVEL", "4", "from 1 to 3"),
         ("TASK_ENGINE", "huey", "database or celery"),
@@ -68,6 +74,17 @@ def test_local_mode_accepts_only_names_of_this_machine() -> None:
 def test_an_invalid_value_is_reported_with_what_is_expected(name: str, value: str, expected: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=expected):
         env.read({name: value})
+
+
+def test_the_address_of_the_site_has_the_base_path_and_no_slash_at_its_end() -> None:
+    assert env.read({"SITE_URL": "https://evals.example/"}).site_url == "https://evals.example"
+    below = {"SITE_URL": "https://tools.example:8443/evals/", "BASE_PATH": "/evals"}
+    assert env.read(below).site_url == "https://tools.example:8443/evals"
+
+
+def test_an_address_without_the_base_path_is_reported() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"such as https://evals\.example/evals"):
+        env.read({"SITE_URL": "https://tools.example", "BASE_PATH": "/evals"})
 
 
 @pytest.mark.parametrize("url", ["mysql://x@y/z", "sqlite:///x", "nonsense"])
