@@ -16,12 +16,14 @@ from datasets.core.kinds import BOTH_BAD, CHECKLIST, COMPARISON_CODES
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, accepted, marks_of
+from judging.core.people.item_outcomes import ItemKind
 from judging.core.values import Value
 from judging.people.assignments import audit
 from judging.people.item_criteria import criteria_for
 from judging.people.judgements import figures_change
-from judging.people.labels import values_of
+from judging.people.labels import labelled_kinds, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
+from judging.people.outcomes import item_kinds
 from judging.people.progress import rated
 from judging.records.json_text import storable
 from judging.records.stored_judgement import data_of
@@ -31,13 +33,15 @@ _BEGINNING = 120  # characters of a question in a list
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """An item on which raters disagree: by how much (0…1), number of ratings, whether it has been adjudicated."""
+    """An item on which raters disagree: by how much (0…1), number of ratings, whether it has been adjudicated.
+    `kinds`: of its outcome, as labels.labelled_kinds returns them."""
 
     number: int
     difference: float
     ratings: int
     decided: bool
     question: str = ""
+    kinds: Sequence[tuple[str, ItemKind, str]] = ()
 
 
 LEAST = 0.25  # of the scale's width: one step on 1–5, three on 1–10
@@ -63,13 +67,20 @@ def differing(evaluation: Evaluation, least: float = LEAST) -> list[Differing]:
 
 
 def with_questions(evaluation: Evaluation, entries: Sequence[Differing]) -> list[Differing]:
-    """The same entries, each with the beginning of its question."""
+    """The same entries, each with the beginning of its question and the kinds of its outcome."""
     items = Item.objects.filter(evaluation=evaluation, number__in=[entry.number for entry in entries])
+    numbers = dict(items.values_list("pk", "number"))
+    kinds = {numbers[item]: of for item, of in item_kinds(evaluation, list(numbers)).items()}
     raws = dict(items.values_list("number", "row__raw"))
     fmt = evaluation.run.version.format
     questions = {number: str(data_of(raw, fmt)["question"] or "") for number, raw in raws.items()}
     return [
-        replace(entry, question=Truncator(questions[entry.number]).chars(_BEGINNING)) for entry in entries
+        replace(
+            entry,
+            question=Truncator(questions[entry.number]).chars(_BEGINNING),
+            kinds=labelled_kinds(evaluation.criteria, kinds.get(entry.number, {})),
+        )
+        for entry in entries
     ]
 
 

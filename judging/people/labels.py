@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from datasets.core.kinds import BOTH_BAD, CHECKLIST
 from judging.core.people.criteria import CANNOT_TELL, MET, NOT_MET, Criterion, ValuesRefused, marks_of
+from judging.core.people.item_outcomes import ItemKind
 from judging.core.people.parts import parts_of, split
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
@@ -93,6 +94,27 @@ def labelled_values(
         else:
             labelled.append((criterion.name, value_label(criterion, value, names)))
     return labelled
+
+
+def kind_names(criterion: Criterion) -> dict[ItemKind, str]:
+    """The names of the kinds of an item's outcome."""
+    return {
+        "agreed": _("agreed within a step") if criterion.scale in ("five", "ten") else _("agreed"),
+        "equal": _("agreed on a tie"),
+        "near": _("nearly agreed"),
+        "split": _("split"),
+        "single": _("one rating only"),
+    }
+
+
+def labelled_kinds(
+    criteria: Mapping[int, Criterion], kinds: Mapping[int, ItemKind]
+) -> list[tuple[str, ItemKind, str]]:
+    """The kinds of an item's outcome as (criterion's name, kind, its name), in the order of the criteria."""
+    return [
+        (criteria[number].name, kind, kind_names(criteria[number])[kind])
+        for number, kind in sorted(kinds.items())
+    ]
 
 
 _COMPARED: dict[str, str | Promise] = {

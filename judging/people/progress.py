@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -144,9 +144,11 @@ def _rated_assignments(evaluation: Evaluation) -> QuerySet[Assignment]:
     )
 
 
-def rated(evaluation: Evaluation) -> Rated:
-    """All current verdicts on ordinary items, canonical."""
+def rated(evaluation: Evaluation, items: Collection[int] | None = None) -> Rated:
+    """All current verdicts on ordinary items, canonical; with `items` only on these."""
     assignments = _rated_assignments(evaluation).filter(item__needed__gt=0)
+    if items is not None:
+        assignments = assignments.filter(item__in=items)
     values: Rated = defaultdict(dict)
     for item, rater, text in assignments.order_by("item", "rater").values_list(
         "item", "rater", "rating__values"

@@ -17,11 +17,12 @@ from judging.core.people.parts import marks_by_id
 from judging.people.item_criteria import rubric_in
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
+from judging.people.outcomes import item_kinds
 from judging.records.models import Judgement
 from judging.records.seal import sealed_items
 
 _BATCH = 500
-VALUE, DECIDED = "value: ", "adjudicated: "
+VALUE, DECIDED, OUTCOME = "value: ", "adjudicated: ", "outcome: "
 """Prefixes of the columns of criteria in CSV."""
 
 
@@ -31,7 +32,8 @@ def records(
     """All current verdicts by item; with `history` also those changed or undone.
 
     Ratings of a sealed test are left out.
-    `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`.
+    `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`. `outcome`: the
+    kind of the item's outcome, by criterion; None for gold items and repeats.
     """
     for _pk, rating in _numbered(evaluation, 0, names=names, history=history):
         yield rating
@@ -66,14 +68,19 @@ def _numbered(
         "assignment__item__response",
         "assignment__item__other_response",
     )
-    for rating in ratings.select_related(*parts, "assignment__item__repeat_of").iterator(_BATCH):
-        current = rating.assignment.rating_id == rating.pk
-        if current or history:
-            record = _record(rating, criteria, candidates, names=names, current=current)
-            decision = decided.get(rating.assignment.item_id)
-            item_row = rating.assignment.item.row
-            adjudicated = None if decision is None else _by_name(criteria, decision, item_row)
-            yield rating.pk, record | {"adjudicated": adjudicated}
+    stored = ratings.select_related(*parts, "assignment__item__repeat_of").iterator(_BATCH)
+    while batch := list(islice(stored, _BATCH)):
+        outcomes = item_kinds(evaluation, {rating.assignment.item_id for rating in batch})
+        for rating in batch:
+            current = rating.assignment.rating_id == rating.pk
+            if current or history:
+                record = _record(rating, criteria, candidates, names=names, current=current)
+                decision = decided.get(rating.assignment.item_id)
+                item_row = rating.assignment.item.row
+                adjudicated = None if decision is None else _by_name(criteria, decision, item_row)
+                kinds_by_number = outcomes.get(rating.assignment.item_id, {})
+                outcome = {criteria[number].name: kind for number, kind in kinds_by_number.items()}
+                yield rating.pk, record | {"adjudicated": adjudicated, "outcome": outcome or None}
 
 
 def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
@@ -175,12 +182,13 @@ def _cell(value: Any) -> Any:
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
-    heads = [prefix + name for prefix in (VALUE, DECIDED) for name in criteria]
+    heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria]
     rows = (
         [
             *(record[column] for column in RATING_COLUMNS),
             *(_cell(record["values"].get(name)) for name in criteria),
             *(_cell((record["adjudicated"] or {}).get(name)) for name in criteria),
+            *((record["outcome"] or {}).get(name) for name in criteria),
         ]
         for record in records(evaluation, names=names, history=history)
     )

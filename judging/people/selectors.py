@@ -15,6 +15,7 @@ from evalsite.web.paging import newest_first
 from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
+from judging.filters.row_filters import id_subquery
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
@@ -91,9 +92,14 @@ WHICH = {
 """The kinds of items that the list can show."""
 
 
-def items_page(evaluation: Evaluation, which: str, after: int = 0) -> tuple[list[Item], int | None]:
-    """Items of a kind (of WHICH) by number, with their raters, and the `after` of the next page (None: no more)."""
+def items_page(
+    evaluation: Evaluation, which: str, after: int = 0, *, among: Collection[int] | None = None
+) -> tuple[list[Item], int | None]:
+    """Items of a kind (of WHICH; with `among` only of these) by number, with their raters, and the `after` of the next
+    page (None: no more)."""
     items = Item.objects.filter(WHICH[which], evaluation=evaluation, number__gt=after).distinct()
+    if among is not None:
+        items = items.filter(pk__in=id_subquery(list(among)))
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(items.select_related(*parts).order_by("number")[: PER_PAGE + 1])
     return page[:PER_PAGE], page[PER_PAGE - 1].number if len(page) > PER_PAGE else None

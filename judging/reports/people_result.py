@@ -19,12 +19,13 @@ from evalsite.templatetags.show import share
 from judging.core.charts.axis import tick_text
 from judging.core.charts.inline import mini_interval
 from judging.core.people.criteria import Criterion
+from judging.core.people.item_outcomes import ItemKind
 from judging.core.statistics.document import bins_of
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.headline import headline_of
 from judging.core.statistics.ranking import ranked_by_wins
 from judging.people.access import rates_here
-from judging.people.labels import value_label
+from judging.people.labels import kind_names, value_label
 from judging.records.access import get_run
 from judging.records.models import Run
 from judging.reports.figures import for_page
@@ -70,8 +71,8 @@ class CandidateLine:
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
     """One criterion. `lines`: the candidates, best first. `lead`: the report's headline; '' without values. `steps`:
-    counts of each verdict on two candidates. `kinds`: (name, number of items) of each kind of outcome that occurs, if
-    several people rated an item. `texts`: the newest ones of a criterion of free text.
+    counts of each verdict on two candidates. `kinds`: (name, number of items, code) of each kind of outcome that
+    occurs, if several people rated an item. `texts`: the newest ones of a criterion of free text.
     """
 
     criterion: Criterion
@@ -79,7 +80,7 @@ class CriterionResult:
     lead: str
     steps: list[Segment]
     agreement: Mapping[str, Any] | None
-    kinds: list[tuple[str, int]] = field(default_factory=list)
+    kinds: list[tuple[str, int, ItemKind]] = field(default_factory=list)
     texts: Sequence[RaterText] = ()
 
     @property
@@ -139,16 +140,9 @@ def results_of(run: Run, document: Document, series: Mapping[str, int]) -> list[
     return results
 
 
-def _kinds(criterion: Criterion, counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The kinds of outcome that occur, named; none if every item has one rating."""
-    names = {
-        "agreed": _("agreed within a step") if criterion.scale in ("five", "ten") else _("agreed"),
-        "equal": _("agreed on a tie"),
-        "near": _("nearly agreed"),
-        "split": _("split"),
-        "single": _("one rating only"),
-    }
-    shown = [(name, counts[kind]) for kind, name in names.items() if counts.get(kind)]
+def _kinds(criterion: Criterion, counts: Mapping[str, int]) -> list[tuple[str, int, ItemKind]]:
+    """The kinds of outcome that occur, with names; none if every item has one rating."""
+    shown = [(name, counts[kind], kind) for kind, name in kind_names(criterion).items() if counts.get(kind)]
     return shown if set(counts) - {"single"} else []
 
 

@@ -22,6 +22,7 @@ from evalsite.tasks import jobs
 from evalsite.web.headers import download_headers, part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
+from judging.core.people.item_outcomes import ItemKind
 from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, progress, services
 from judging.people.access import get_evaluation, get_item, rates_here
@@ -29,7 +30,15 @@ from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
-from judging.people.labels import SCALES, bad_line_sentence, import_problem, labelled_values, values_of
+from judging.people.labels import (
+    SCALES,
+    bad_line_sentence,
+    import_problem,
+    kind_names,
+    labelled_kinds,
+    labelled_values,
+    values_of,
+)
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -39,6 +48,7 @@ from judging.people.models import (
     Rating,
     SkipReason,
 )
+from judging.people.outcomes import item_kinds, items_of_kind
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
@@ -181,12 +191,33 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     which = request.GET.get("which", "all")
     which = which if which in WHICH else "all"
     after = whole(request.GET.get("after", "")) or 0
-    page, further = items_page(evaluation, which, after)
+    outcomes = {} if rates_here(request, evaluation.run) else _outcomes(evaluation)
+    outcome = request.GET.get("outcome", "")
+    outcome = outcome if outcome in outcomes else ""
+    among = items_of_kind(evaluation, outcome) if outcome else None
+    page, further = items_page(evaluation, which, after, among=among)
+    kinds = item_kinds(evaluation, [item.pk for item in page]) if outcomes else {}
     context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
+    context |= {"outcomes": outcomes, "outcome": outcome}
     context["items"] = [
-        (item, list(item.assignments.select_related("rater").order_by("pk"))) for item in page
+        (
+            item,
+            list(item.assignments.select_related("rater").order_by("pk")),
+            labelled_kinds(evaluation.criteria, kinds.get(item.pk, {})),
+        )
+        for item in page
     ]
     return render(request, "people/items.html", context)
+
+
+def _outcomes(evaluation: Evaluation) -> dict[ItemKind, str]:
+    """The kinds of outcome to filter by, named; none where all criteria are free text."""
+    named = {
+        kind: name
+        for criterion in evaluation.criteria.values()
+        for kind, name in kind_names(criterion).items()
+    }
+    return {} if all(criterion.scale == "text" for criterion in evaluation.criteria.values()) else named
 
 
 @login_required
@@ -223,6 +254,7 @@ def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
             for adjudication in (() if sealed else decisions)
         ],
         "sealed": ratings.count() + decisions.count() if sealed else 0,
+        "kinds": labelled_kinds(criteria, item_kinds(evaluation, [item.pk]).get(item.pk, {})),
         "gold": labelled_values(criteria, values_of(item.gold), names),
         "values_form": GoldValuesForm(None, criteria=criteria) if item.counts and not item.assigned else None,
         "others": active.exclude(assignments__item=item).select_related("user"),

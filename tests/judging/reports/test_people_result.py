@@ -125,7 +125,8 @@ def test_splits_and_ties_are_set_apart(project: Project, rita: User, ravi: User)
     prefer(evaluation, rita, "A>B", "A>B", "A=B", "A>B")
     prefer(evaluation, ravi, "A>B", "B>A", "A=B", "A=B")
     (result,) = results(evaluation)
-    assert result.kinds == [("agreed", 1), ("agreed on a tie", 1), ("nearly agreed", 1), ("split", 1)]
+    named = [(name, count) for name, count, _ in result.kinds]
+    assert named == [("agreed", 1), ("agreed on a tie", 1), ("nearly agreed", 1), ("split", 1)]
     counts = {one.label: one.count for one in result.lines[0].segments}
     assert counts == {"Ties": 1, "No majority": 2, "Wins": 1}
 
@@ -136,7 +137,8 @@ def test_scores_within_a_step_agree(project: Project, rita: User, ravi: User) ->
     )
     rate_each(evaluation, rita, lambda item: 3)
     rate_each(evaluation, ravi, lambda item: 2 + item.number)
-    assert results(evaluation)[0].kinds == [("agreed within a step", 2), ("split", 1)]
+    kinds = [("agreed within a step", 2, "agreed"), ("split", 1, "split")]
+    assert results(evaluation)[0].kinds == kinds
 
 
 def test_one_rating_an_item_needs_no_kinds(project: Project, rita: User) -> None:
