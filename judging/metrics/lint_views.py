@@ -23,8 +23,8 @@ from judging.messages import lint_sentence, reason_sentence
 from judging.metrics import lint
 from judging.metrics.editor import samples
 from judging.metrics.editor.judge_forms import unified
-from judging.metrics.editor.plain_scripts import typed_scripts
 from judging.metrics.editor.preview import definition_before, typed_judge
+from judging.metrics.editor.step_forms import typed_rules
 from judging.metrics.lint import StoredLint
 from judging.rule_messages import reason_sentence as rule_reason_sentence
 
@@ -180,5 +180,5 @@ def rule_lint_view(
     if version is None or read_program(source).program is None:
         return None
     find = lint.request if check else lint.load
-    stored = find(version, source, typed_scripts(before, typed), lint.RULES)
+    stored = find(version, source, typed_rules(typed, before).first_scripts, lint.RULES)
     return RuleLintView(version, stored)

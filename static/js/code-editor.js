@@ -135,6 +135,12 @@ document.addEventListener("click", (event) => {
   field.dispatchEvent(new InputEvent("input", change));
 });
 
+// A button with data-script shows a line of the script in that field.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-script]");
+  if (button) document.getElementById(`id_${button.dataset.script}`).closest("code-editor").goTo?.(Number(button.dataset.goto));
+});
+
 // What a check over all rows found is old from the first change of the form until its next answer.
 function age({ target }) {
   const another = target.form?.id !== "metric-form" || (/^row_/.test(target.name) && target.name !== "row_version");

@@ -6,7 +6,6 @@ const form = document.getElementById("metric-form");
 let asking = null;
 
 function editorOf(button) {
-  if (button.dataset.script) return document.getElementById(`id_${button.dataset.script}`).closest("code-editor");
   return form.querySelector(`fieldset[data-judge="${button.dataset.judge}"] code-editor`);
 }
 
@@ -24,7 +23,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.insert) insert(button);
-  if (button.dataset.goto) editorOf(button).goTo?.(Number(button.dataset.goto));
+  if (button.dataset.goto && !button.dataset.script) editorOf(button).goTo?.(Number(button.dataset.goto));
   if ("stop" in button.dataset) asking?.abort();
   if ("dismiss" in button.dataset) document.getElementById("trial").replaceChildren();
   if (button.dataset.try) {

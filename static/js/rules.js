@@ -90,7 +90,7 @@ document.addEventListener("click", (event) => {
   if (button.dataset.block) insertBlock(button.dataset.block);
   if ("dismiss" in button.dataset) document.getElementById("trial").replaceChildren();
   if (button.dataset.insert) insertWord(button.dataset.insert);
-  if (button.dataset.goto) editor.goTo?.(Number(button.dataset.goto), Number(button.dataset.column ?? 1));
+  if (button.dataset.goto && !button.dataset.script) editor.goTo?.(Number(button.dataset.goto), Number(button.dataset.column ?? 1));
 });
 
 // --- completions at the caret ------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.scripts import KINDS, ScriptKind
 from judging.messages import reason_sentence
 from judging.metrics.editor.asking_fields import AskingForm, asking_values
+from judging.metrics.editor.end_scripts import source_of
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, unified
 from judging.metrics.editor.kind_fields import (
     CANDIDATES,
@@ -28,7 +29,6 @@ from judging.metrics.editor.kind_fields import (
     typed_kind,
     typed_labels,
 )
-from judging.metrics.editor.plain_scripts import source_of
 from judging.metrics.editor.scripts import (
     RecommendedScripts,
     recommended_scripts,
@@ -39,7 +39,7 @@ from judging.metrics.editor.step_forms import (
     MAX_SCRIPT,
     ScriptForm,
     judge_numbers,
-    placed_scripts,
+    ordered_scripts,
     script_numbers,
     step_order,
     typed_scripts,
@@ -181,8 +181,6 @@ class MetricForms:
         """The definition. Call only after is_valid."""
         values = self.metric.cleaned_data
         kind = kind_values(values, self.before)
-        sources: dict[str, tuple[ScriptKind, str]] = {end: (end, values[end]) for end in KINDS}
-        sources |= {form.token: (form.script_kind, form.cleaned_data["source"]) for form in self.scripts}
         return msgspec.structs.replace(
             self.before,
             name=values["name"],
@@ -192,7 +190,7 @@ class MetricForms:
             jury=values["jury"] or self.before.jury,
             quorum=values["quorum"] or self.before.quorum,
             judges=tuple(judge.result(values["gives"], kind["gives"]) for judge in self.judges),
-            scripts=tuple(placed.script for placed in placed_scripts(self.order, sources)),
+            scripts=ordered_scripts(self.order, values, self.scripts),
             **asking_values(values, self.before),
         )
 

@@ -1,14 +1,15 @@
-"""The steps of a judge metric's form: its judge models and the scripts among them; adding, copying, moving and removing
-them.
+"""The steps of a metric's form: its judge models or rule program, and the scripts among them; adding, copying, moving
+and removing them.
 
 A preprocess before all other steps and a postprocess after them have fields of their own, which are always shown. Each
-other step has a token: a judge model's number, or `s` and the number of a script. Numbers stay when steps are moved.
+other step has a token: a judge model's number, `rules`, or `s` and the number of a script. Numbers stay when steps are
+moved.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ from evalsite.web.numbers import whole
 from judging.core.builtin import BUILTINS
 from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.scripts import KINDS, Recommended, ScriptKind
+from judging.metrics.editor.end_scripts import end_scripts, source_of
 from judging.metrics.editor.judge_forms import CodeField, JudgeForm, unified
-from judging.metrics.editor.plain_scripts import end_scripts, source_of
 from judging.metrics.editor.scripts import recommended_scripts, script_failure, script_sentence
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ MAX_JUDGES = 20
 MAX_SCRIPTS = 20  # among the judge models
 MAX_SCRIPT = 200_000  # characters
 ORDER = "judge_order"  # the form field with the tokens in order
-_TOKEN = re.compile(r"s?\d{1,3}", re.ASCII)
+RULES = "rules"  # the token of a rule program
+_TOKEN = re.compile(rf"s?\d{{1,3}}|{RULES}", re.ASCII)
 
 KIND_NAMES: dict[ScriptKind, StrOrPromise] = {
     "preprocess": gettext_lazy("Preprocess"),
@@ -49,7 +51,7 @@ KIND_HELP: dict[ScriptKind, StrOrPromise] = {
 
 
 class ScriptForm(forms.Form):
-    """A script among the judge models."""
+    """A script among the other steps."""
 
     kind = forms.ChoiceField(choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
     source = CodeField(rows=8, label=gettext_lazy("Script"), required=False, max_length=MAX_SCRIPT)
@@ -109,7 +111,7 @@ def placed_scripts(order: list[str], scripts: Mapping[str, tuple[ScriptKind, str
     placed: list[PlacedScript] = []
     judges = 0
     for token in ("preprocess", *order, "postprocess"):
-        if token.isdecimal():
+        if token == RULES or token.isdecimal():
             judges += 1
             continue
         kind, source = scripts[token]
@@ -131,22 +133,33 @@ def typed_scripts(typed: QueryDict | None, before: MetricDefinition) -> list[Pla
     return placed_scripts(order, sources)
 
 
+def typed_rules(typed: QueryDict, before: MetricDefinition) -> MetricDefinition:
+    """The program with its scripts as typed, for a preview. It is not validated."""
+    return MetricDefinition(
+        name="",
+        rules=unified(typed.get("rules", before.rules)),
+        judges=before.judges if before.rules else (),
+        scripts=tuple(placed.script for placed in typed_scripts(typed, before)),
+    )
+
+
 def step_order(typed: QueryDict | None, before: MetricDefinition) -> list[str]:
     """The tokens of the form's steps, in order. Numbers below those of `before` existed when the form was opened."""
     if typed is None or ORDER not in typed:
         return [] if typed is not None and "judges" in typed else list(_tokens(before))
     sent = dict.fromkeys(token for token in typed.getlist(ORDER) if _TOKEN.fullmatch(token))
     judges = [token for token in sent if token.isdecimal()][:MAX_JUDGES]
-    scripts = [token for token in sent if not token.isdecimal()][:MAX_SCRIPTS]
-    return [token for token in sent if token in judges or token in scripts]
+    scripts = [token for token in sent if token.startswith("s")][:MAX_SCRIPTS]
+    judging = [RULES] if RULES in sent else judges  # a metric has either
+    return [token for token in sent if token in judging or token in scripts]
 
 
 def _tokens(before: MetricDefinition) -> Iterator[str]:
     ends = end_scripts(before).values()
     for step in before.steps:
-        if step.type == "JUDGE_MODEL":
-            yield str(step.number)
-        elif step.type != "RULES" and step.number not in ends:
+        if step.type in ("JUDGE_MODEL", "RULES"):
+            yield str(step.number) if step.type == "JUDGE_MODEL" else RULES
+        elif step.number not in ends:
             yield f"s{step.number}"
 
 
@@ -156,8 +169,17 @@ def judge_numbers(typed: QueryDict | None, before: MetricDefinition) -> list[int
 
 
 def script_numbers(order: list[str]) -> list[int]:
-    """The numbers of the scripts among the judge models, in order."""
-    return [int(token[1:]) for token in order if not token.isdecimal()]
+    """The numbers of the scripts among the other steps, in order."""
+    return [int(token[1:]) for token in order if token.startswith("s")]
+
+
+def ordered_scripts(
+    order: list[str], ends: Mapping[str, str], forms: Iterable[ScriptForm]
+) -> tuple[Script, ...]:
+    """The scripts of valid forms, in their order. `ends`: the sources of the two at the ends."""
+    sources: dict[str, tuple[ScriptKind, str]] = {kind: (kind, ends[kind]) for kind in KINDS}
+    sources |= {form.token: (form.script_kind, form.cleaned_data["source"]) for form in forms}
+    return tuple(placed.script for placed in placed_scripts(order, sources))
 
 
 def with_step_change(typed: QueryDict, before: MetricDefinition) -> QueryDict:
@@ -166,15 +188,19 @@ def with_step_change(typed: QueryDict, before: MetricDefinition) -> QueryDict:
     action, _colon, which = typed.get("change", "").partition(":")
     order, changed = step_order(typed, before), typed.copy()
     script = max([*script_numbers(order), len(before.scripts) - 1], default=-1) + 1
-    if action in ("add", "copy") and sum(token.isdecimal() for token in order) < MAX_JUDGES:
+    if (
+        action in ("add", "copy")
+        and RULES not in order
+        and len(order) - len(script_numbers(order)) < MAX_JUDGES
+    ):
         _add_judge(changed, order, whole(which), before, is_copy=action == "copy")
     elif which in KINDS and action in ("step", "up", "down") and len(script_numbers(order)) < MAX_SCRIPTS:
-        order.insert(1 if action == "down" else len(order) - (action == "up"), f"s{script}")
+        order.insert(_new_place(order, action, which), f"s{script}")
         changed[f"script-{script}-kind"] = which
         changed[f"script-{script}-source"] = "" if action == "step" else changed.get(which, "")
         if action != "step":
             changed[which] = ""
-    elif which in order and action in ("up", "down", "remove"):
+    elif which in order and action in ("up", "down", "remove") and (which, action) != (RULES, "remove"):
         place = order.index(which)
         order.remove(which)
         if action != "remove":
@@ -182,6 +208,13 @@ def with_step_change(typed: QueryDict, before: MetricDefinition) -> QueryDict:
     changed.setlist(ORDER, order)
     changed["judges"] = "1"
     return changed
+
+
+def _new_place(order: list[str], action: str, kind: str) -> int:
+    """Where a script moved from an end is placed, or a new one: the last, but a preprocess before a rule program."""
+    if action == "step" and kind == "preprocess" and RULES in order:
+        return order.index(RULES)
+    return 1 if action == "down" else len(order) - (action == "up")
 
 
 def _add_judge(

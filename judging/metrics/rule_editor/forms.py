@@ -15,6 +15,7 @@ from judging.core.rules.check import read_program
 from judging.core.rules.program import Problem
 from judging.core.scripts import KINDS
 from judging.endpoints.models import Endpoint
+from judging.metrics.editor.end_scripts import source_of
 from judging.metrics.editor.forms import MetricForm
 from judging.metrics.editor.judge_forms import (
     CodeField,
@@ -24,14 +25,20 @@ from judging.metrics.editor.judge_forms import (
     offer_endpoints,
     with_endpoint,
 )
-from judging.metrics.editor.plain_scripts import is_plain, source_of, with_sources
+from judging.metrics.editor.step_forms import (
+    ScriptForm,
+    ordered_scripts,
+    script_numbers,
+    step_order,
+)
 from judging.rule_messages import problem_sentence
 
 MAX_PROGRAM = 200_000  # characters
 
 
 class RuleForm(MetricForm):
-    """`before`: the definition that the form started from. Its judge model's URL is kept if no endpoint is selected."""
+    """`before`: the definition that the form started from. Its judge model's URL is kept if no endpoint is selected.
+    `order`: of the steps; `scripts`: the forms of those that are neither the first nor the last."""
 
     # A program scores from 1 to 5, and has no templates.
     gives = min_score = max_score = whole = step = labels = undefined = None  # type: ignore[assignment]
@@ -56,12 +63,15 @@ class RuleForm(MetricForm):
         of_judge = judge_initial(self.judge) if self.judge else {}
         scripts = {kind: source_of(before, kind) for kind in KINDS}
         super().__init__(data, initial=of_judge | msgspec.structs.asdict(before) | scripts)
+        self.fields["preprocess"].help_text = _(
+            "def preprocess(data, resp): called for each answer before the rules, for example to remove code fences "
+            "from resp['content']."
+        )
         offer_endpoints(self, project, self.judge)
-
-    @property
-    def plain(self) -> bool:
-        """Whether the form can show its scripts."""
-        return is_plain(self.before)
+        self.order = step_order(data, before)
+        self.scripts = [
+            ScriptForm(data, number=number, before=before) for number in script_numbers(self.order)
+        ]
 
     @property
     def judge(self) -> JudgeModel | None:
@@ -80,19 +90,21 @@ class RuleForm(MetricForm):
         imported = self.judge is not None and self.judge.url
         if program and program.needs_judge and not values.get("endpoint") and not imported:
             self.add_error("endpoint", _("A rule needs a judge model: choose one."))
+        if not all(script.is_valid() for script in self.scripts):
+            self.add_error(None, _("A script among the steps has an error."))
         return values
 
     def result(self) -> MetricDefinition:
         """The definition. Call only after is_valid."""
         values = self.cleaned_data
-        definition = msgspec.structs.replace(
+        return msgspec.structs.replace(
             self.before,
             name=values["name"],
             sandbox=values["sandbox"] or "batch",
             rules=values["rules"],
             judges=(judge,) if (judge := self.judge_typed()) else (),
+            scripts=ordered_scripts(self.order, values, self.scripts),
         )
-        return with_sources(definition, self.before, values["preprocess"], values["postprocess"])
 
     def judge_typed(self) -> JudgeModel | None:
         """The form's judge model; None without one. Call only if its fields are valid."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse, QueryDict
@@ -19,7 +19,8 @@ from judging.core.rules.functions import FUNCTIONS
 from judging.core.rules.program import ARGUMENTS, Reason, Scored
 from judging.metrics.editor import try_prompt
 from judging.metrics.editor.page import EditorPage
-from judging.metrics.editor.scripts import with_script_change
+from judging.metrics.editor.scripts import ScriptRun, with_script_change
+from judging.metrics.editor.step_forms import ScriptForm, with_step_change
 from judging.metrics.editor.try_prompt import CannotTry, TryResult, TryView
 from judging.metrics.rule_editor.forms import RuleForm
 from judging.metrics.rule_editor.preview import RulePreview, rule_preview
@@ -37,7 +38,9 @@ class RuleEditor(EditorPage[RuleForm]):
     previewing = ("go", "look", "change", "try")
 
     def changed(self, typed: QueryDict) -> QueryDict:
-        return with_script_change(typed)
+        if "change" not in typed or "rules" not in typed:
+            return typed
+        return with_script_change(with_step_change(typed, self.before))
 
     @property
     def wants_saving(self) -> bool:
@@ -55,6 +58,7 @@ class RuleEditor(EditorPage[RuleForm]):
         preview = rule_preview(self.project, self.before, self.typed, self.last_version)
         return {
             "preview": preview,
+            "steps": shown_steps(self.form, preview),
             "tried": try_line(preview, self.form, self.typed.get("try", "")) if "try" in self.typed else None,
             "functions": [
                 (function, translated(function.help), translated(ARGUMENTS[function.argument]))
@@ -64,13 +68,33 @@ class RuleEditor(EditorPage[RuleForm]):
         }
 
     def preview(self) -> HttpResponse:
-        context = {"preview": rule_preview(self.project, self.before, self.typed, self.last_version)}
-        return render(self.request, "metrics/_rules_preview.html", context)
+        preview = rule_preview(self.project, self.before, self.typed, self.last_version)
+        context = {"preview": preview, "steps": shown_steps(self.form, preview)}
+        return render(self.request, "metrics/_rules_preview_answer.html", context)
 
     def try_on_row(self) -> HttpResponse:
         preview = rule_preview(self.project, self.before, self.typed, self.last_version)
         tried = try_line(preview, self.form, self.typed.get("try", ""))
         return render(self.request, "metrics/_try_result.html", {"tried": tried})
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step between the first and the last script: a script with its result on the sample row, or the rule program."""
+
+    script: ScriptForm | None = None
+    run: ScriptRun | None = None
+
+
+def shown_steps(form: RuleForm, preview: RulePreview) -> list[ShownStep]:
+    """The form's steps in order."""
+    scripts = {script.token: script for script in form.scripts}
+    return [
+        ShownStep(script, preview.runs.get(script["source"].html_name))
+        if (script := scripts.get(token))
+        else ShownStep()
+        for token in form.order
+    ]
 
 
 def new_rule_metric(program: str = "") -> MetricDefinition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,10 +39,9 @@ from judging.core.sandbox.job import SandboxError
 from judging.core.values import value_texts
 from judging.messages import repair_sentences
 from judging.metrics.editor import samples
-from judging.metrics.editor.judge_forms import unified
-from judging.metrics.editor.plain_scripts import typed_scripts
 from judging.metrics.editor.samples import Sample
-from judging.metrics.editor.scripts import failed_sentence
+from judging.metrics.editor.scripts import ScriptRun, failed_sentence, script_runs
+from judging.metrics.editor.step_forms import typed_rules, typed_scripts
 from judging.metrics.lint import Scripts
 from judging.metrics.rule_editor.sample_rows import (
     ENDED,
@@ -83,18 +82,24 @@ class RulePreview:
     """The preview of the program in the editor. Without a sample row, only its errors."""
 
     project: Project
-    source: str
-    scripts: Scripts
+    definition: MetricDefinition
     sample: Sample | None
     versions: list[Version]
+    runs: dict[str, ScriptRun]
+    """The scripts' results on the sample row, by the form's fields."""
 
     address = "metrics:rules_preview"  # posted to by the row picker
     prompt = None
     judge = 0
 
     @property
-    def definition(self) -> MetricDefinition:
-        return MetricDefinition(name="", rules=self.source)
+    def source(self) -> str:
+        return self.definition.rules
+
+    @property
+    def scripts(self) -> Scripts:
+        """The scripts before the program."""
+        return self.definition.first_scripts
 
     @cached_property
     def reading(self) -> CheckedProgram:
@@ -201,12 +206,15 @@ def rule_preview(
 ) -> RulePreview:
     """The preview of the current input for the row selected in the same form, or one of `last_version`."""
     sample = samples.choose_sample(project, typed, last_version)
+    definition = typed_rules(typed, before)
+    fields = [placed.field for placed in typed_scripts(typed, before)]
+    runs = script_runs(definition, sample, None, "")
     return RulePreview(
         project,
-        unified(typed.get("rules", before.rules)),
-        typed_scripts(before, typed),
+        definition,
         sample,
         samples.versions_offered(project, sample),
+        {field: replace(run, field=field) for field, run in zip(fields, runs, strict=True)},
     )
 
 
