@@ -89,6 +89,7 @@ class Action(models.TextChoices):
     RATER_LEFT = "rater.left", _("Rater removed")
     ITEM_REASSIGNED = "item.reassigned", _("Item reassigned")
     ADJUDICATED = "item.adjudicated", _("Rater disagreement resolved")
+    ITEMS_SENT = "items.sent", _("Items sent to adjudicators")
     RATINGS_IMPORTED = "ratings.imported", _("Ratings imported")
     RESULTS_IMPORTED = "results.imported", _("Results imported")
     LOOK_DRAWN = "look.drawn", _("Answers drawn to look at")

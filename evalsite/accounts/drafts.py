@@ -59,6 +59,12 @@ def form_draft(request: HttpRequest, project: Project, form: str, key: str = "ne
     return FormDraft(project, user, form, key, data, draft.saved_at if draft else None, sent)
 
 
+def stored_draft(user: User, project: Project, form: str, key: str) -> QueryDict | None:
+    """What a user typed into a form and has not saved, if anything."""
+    draft = _drafts_of(user, project, form).filter(key=key).first()
+    return QueryDict(draft.data) if draft else None
+
+
 def newest_draft(user: User, project: Project, form: str) -> Draft | None:
     """The latest draft of a form, whatever object it is for."""
     return _drafts_of(user, project, form).order_by("-saved_at", "-pk").first()

@@ -57,6 +57,7 @@ from judging.people.models import (
     Item,
     Rating,
     RatingsImport,
+    SentItem,
 )
 from judging.records.models import (
     CachedReply,
@@ -217,6 +218,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(Judgement.objects.filter(run=run), checkpoint, delete_judgements, along="position")
     _delete_generated(run, checkpoint)
     in_batches(Adjudication.objects.filter(item__evaluation__run=run), checkpoint)
+    in_batches(SentItem.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(Assignment.objects.filter(evaluation__run=run), checkpoint, _delete_assignments)
     in_batches(Item.objects.filter(evaluation__run=run), checkpoint, along="number")
     in_batches(of_subjects(DERIVED_OF_RUN, [run.pk]), checkpoint)

@@ -3,7 +3,6 @@ examples, and saving it stores labels of the answers for training."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import msgspec
@@ -14,6 +13,7 @@ from evalsite.audit import Action, record
 from evalsite.templatetags.show import number
 from judging.core.builtin import builtin
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.worked_examples import as_text
 from judging.look.models import NoteGroup, TrainLabel
 from judging.look.results import GroupView, LookResult
 from judging.look.services import all_set_aside
@@ -126,11 +126,6 @@ def template_of(source: str, language: str, name: str, definition: str, examples
             for number, example in enumerate(examples, start=1)
         ]
     return "\n\n".join([*parts, *material, texts["verdict"].format(name=as_text(name)), answer_format, ""])
-
-
-def as_text(text: str) -> str:
-    """A text that a template prints as it is: an expression takes the place of every opening mark of Jinja."""
-    return re.sub(r"\{(?=[{%#])", "{{ '{' }}", text)
 
 
 def labels_store(*, view: GroupView, metric: Metric, user: User) -> int:

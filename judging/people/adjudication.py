@@ -25,6 +25,7 @@ from judging.people.labels import labelled_kinds, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
 from judging.people.outcomes import item_kinds
 from judging.people.progress import rated
+from judging.people.sent_items import decided_items, sent_items
 from judging.records.json_text import storable
 from judging.records.stored_judgement import data_of
 
@@ -48,20 +49,21 @@ LEAST = 0.25  # of the scale's width: one step on 1–5, three on 1–10
 
 
 def differing(evaluation: Evaluation, least: float = LEAST) -> list[Differing]:
-    """Items with differing verdicts of two or more raters, largest difference first. Scores differ if they are apart by
-    `least` of their scale's width; of labels, any difference counts."""
-    ratings = {item: list(by.values()) for item, by in rated(evaluation).items() if len(by) > 1}
+    """Items with differing verdicts of two or more raters, and those that were sent here, largest difference first.
+    Scores differ if they are apart by `least` of their scale's width; of labels, any difference counts."""
+    ratings = {item: list(by.values()) for item, by in rated(evaluation).items()}
     criteria = evaluation.criteria
     apart = {
         item: difference(criteria, values) if differs(criteria, values, least) else 0.0
         for item, values in ratings.items()
+        if len(values) > 1
     }
-    decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
+    decided, sent = decided_items(evaluation), sent_items(evaluation)
     numbers = dict(Item.objects.filter(evaluation=evaluation).values_list("pk", "number"))
     entries = [
-        Differing(numbers[item], much, len(ratings[item]), item in decided)
-        for item, much in apart.items()
-        if much
+        Differing(numbers[item], apart.get(item, 0.0), len(ratings.get(item, ())), item in decided)
+        for item in apart.keys() | sent
+        if apart.get(item) or item in sent
     ]
     return sorted(entries, key=lambda entry: (-entry.difference, entry.number))
 

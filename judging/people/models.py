@@ -314,6 +314,16 @@ class RatingsImport(models.Model):
     ended_at = models.DateTimeField(null=True)
 
 
+class SentItem(models.Model):
+    """An item sent to those who adjudicate: one whose label is in doubt, or one drawn at random to go with it. Which of
+    the two it is isn't stored, so that nobody can tell them apart."""
+
+    item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="sent")
+    together = models.UUIDField(db_index=True, help_text="the same for items that were sent together")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+
 class Adjudication(models.Model):
     """An adjudicator's decision where raters differ. Append-only; the newest counts."""
 

@@ -39,6 +39,7 @@ from judging.people.item_criteria import has_checklist, outcome_in
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.sampling import strata_of_draw
 from judging.people.selectors import evaluations_of, rater_names
+from judging.people.sent_items import half_decided
 from judging.records.definitions import definitions_now
 from judging.records.models import IMPORTED, PEOPLE, Judgement, Run
 from judging.records.seal import SealedRows, sealed_of, unsealed
@@ -316,12 +317,14 @@ def _or_nan(value: float | None) -> float:
 
 
 def _adjudications(run: Run, sealed: SealedRows) -> Iterator[VerdictRow]:
-    """The newest adjudication of each item, but for criteria and rows that are `sealed`."""
+    """The newest adjudication of each item, but for criteria and rows that are `sealed`, and for items sent with one
+    that is not decided yet."""
     if run.kind != PEOPLE:
         return
     metrics = dict(run.metrics.values_list("number", "name"))
     evaluation = Evaluation.objects.get(run=run)
     adjudications = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
+    adjudications = adjudications.exclude(item__in=half_decided(evaluation))
     parts_read = ("item__row",) if has_checklist(evaluation) else ("item",)
     newest = {
         adjudication.item_id: adjudication for adjudication in adjudications.select_related(*parts_read)

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from datasets.core.variables import response_data
-from datasets.models import Response, Row
 from evalsite.truncation import truncate
 from judging.core.licensing import TRAIN
+from judging.core.worked_examples import as_text
 from judging.filters.addresses import judgement_url
-from judging.look.judge_from_group import as_text
 from judging.messages import verdict_texts
 from judging.people.models import Assignment, AssignmentState
 from judging.records.models import Judgement, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.disagreements import first_replies
+from judging.rule_messages import reader_language
 from judging.trust.answers import Answer
 from judging.trust.dev import Disagreement, disagreements, keys_in
+from judging.trust.doubts import doubts_of, items_of_answers
 from judging.trust.models import Split
 
-LISTED = 100
+LISTED = 200
 EXCERPT = 1_000  # characters
-EXAMPLE = "Question: %(question)s\nAnswer: %(answer)s\nVerdict: %(people)s\nReason: %(note)s\n"
+_EXAMPLE = {
+    "en": "Example\nQuestion: %(question)s\nAnswer: %(answer)s\nVerdict: %(people)s%(because)s",
+    "zh": "示例\n问题：%(question)s\n回答：%(answer)s\n判定：%(people)s%(because)s",
+}
+_BECAUSE = {"en": ", because: %s", "zh": "，理由：%s"}
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDisagreement:
     """`reply`: the judge's; `comments`: people's; `response`: id of the answer; `train`: whether it may be shown in a
-    prompt, and then `example`, what to put there."""
+    prompt, and then `example`, what to put there; `doubt`: whether it was sent to those who adjudicate."""
 
     kind: str
     train: bool
@@ -42,88 +47,116 @@ class ShownDisagreement:
     url: str
     response: int
     example: str
+    doubt: str
 
 
-def shown_disagreements(split: Split, run_metric: RunMetric) -> list[ShownDisagreement]:
-    """False passes first, then false fails, then by distance; at most a hundred."""
-    differing = disagreements(split, run_metric)[:LISTED]
-    keys = keys_in(split, run_metric.run)
-    lines = {key: line for line, key in keys.items()}
-    wanted = [lines[each.answer.row] for each in differing]
-    rows = {row.line: row for row in Row.objects.filter(version=run_metric.run.version_id, line__in=wanted)}
-    judged = _judgements(run_metric, [row.pk for row in rows.values()], keys)
-    attempts = {judgement.pk: judgement.replies_from_id or judgement.pk for judgement in judged.values()}
-    replies = first_replies(attempts, EXCERPT)
-    comments = _comments(split)
-    shown = []
-    for each in differing:
-        answer = each.answer
-        place = (answer.row, answer.candidate, answer.response, answer.other)
-        judgement = judged.get(place)
-        if judgement is not None:
-            row = rows[lines[answer.row]]
-            reply = replies.get(judgement.pk, "")
-            shown.append(_shown(each, row, judgement, reply, comments.get(place, ())))
-    return shown
+@dataclass(frozen=True, slots=True)
+class ListedDisagreement:
+    """`number`: from 1, in their order; `judgement`: its id, which names it."""
+
+    number: int
+    judgement: int
+    kind: str
+    train: bool
+    candidates: str
+    line: int
 
 
-Place = tuple[str, str, int, str]
-"""Key of the row, candidate, number of its answer, and the candidate it is compared with, if any."""
+@dataclass(frozen=True, slots=True)
+class DisagreementPage:
+    """One disagreement among the `listed` ones, of `total`; None where there is none."""
+
+    listed: Sequence[ListedDisagreement]
+    total: int
+    current: ListedDisagreement | None
+    shown: ShownDisagreement | None
+    previous: int | None
+    following: int | None
 
 
-def _judgements(
-    run_metric: RunMetric, rows: Sequence[int], keys: Mapping[int, str]
-) -> dict[Place, Judgement]:
+class Disagreements:
+    """The disagreements of a version with people: false passes first, then false fails, then by distance."""
+
+    def __init__(self, split: Split, run_metric: RunMetric) -> None:
+        self.split, self.run_metric = split, run_metric
+        self.keys = keys_in(split, run_metric.run)
+        self.lines = {key: line for line, key in self.keys.items()}
+        differing = disagreements(split, run_metric)
+        self.total = len(differing)
+        differing = differing[:LISTED]
+        judged = _judgements(run_metric, {self.lines[each.answer.row] for each in differing}, self.keys)
+        self.by_judgement = {judged[each.answer]: each for each in differing if each.answer in judged}
+
+    def page(self, judgement: int | None) -> DisagreementPage:
+        """The page of the disagreement in this judgement, or of the first."""
+        listed = [self._listed(number, *each) for number, each in enumerate(self.by_judgement.items(), 1)]
+        ids = list(self.by_judgement)
+        at = ids.index(judgement) if judgement in self.by_judgement else 0
+        if not ids:
+            return DisagreementPage((), self.total, None, None, None, None)
+        return DisagreementPage(
+            listed,
+            self.total,
+            listed[at],
+            self.shown(ids[at]),
+            ids[at - 1] if at else None,
+            ids[at + 1] if at + 1 < len(ids) else None,
+        )
+
+    def _listed(self, number: int, judgement: int, each: Disagreement) -> ListedDisagreement:
+        line = self.lines[each.answer.row]
+        return ListedDisagreement(
+            number, judgement, _kind(each), each.part == TRAIN, _candidates(each.answer), line
+        )
+
+    def shown(self, judgement: int) -> ShownDisagreement:
+        """The disagreement in a judgement, with both reasons."""
+        each = self.by_judgement[judgement]
+        parts = ("row", "response", "run__version")
+        stored = Judgement.objects.select_related(*parts).get(pk=judgement)
+        stored.run.project = self.split.metric.project
+        reply = first_replies({judgement: stored.replies_from_id or judgement}, EXCERPT).get(judgement, "")
+        comments = _comments(self.split, each.answer)
+        doubt = doubts_of(self.split, self.split.test.evaluation).get(each.answer, "")
+        return _shown(each, stored, reply, comments, doubt)
+
+
+def _judgements(run_metric: RunMetric, lines: Collection[int], keys: Mapping[int, str]) -> dict[Answer, int]:
+    """{answer: id of its judgement} on these rows."""
     judgements = Judgement.objects.filter(
-        run=run_metric.run_id, run_metric=run_metric, current=True, row__in=rows
+        run=run_metric.run_id, run_metric=run_metric, current=True, row__line__in=lines
     )
-    parts = ("row", "response", "candidate", "other_response__candidate")
+    parts = ("pk", "row__line", "candidate__name", "response__number",
+             "other_response__candidate__name", "other_response__number")  # fmt: skip
     return {
-        (keys[each.row.line], each.candidate.name, each.response.number, _name_of(each.other_response)): each
-        for each in judgements.select_related(*parts)
+        Answer(keys[line], candidate, number, other or "", other_number or 0): pk
+        for pk, line, candidate, number, other, other_number in judgements.values_list(*parts)
     }
 
 
-def _name_of(response: Response | None) -> str:
-    return response.candidate.name if response else ""
-
-
-def _comments(split: Split) -> dict[Place, list[str]]:
-    """What raters wrote on answers of the split's rows, by key of the row and names."""
+def _comments(split: Split, answer: Answer) -> list[str]:
+    """What raters wrote on an answer."""
     evaluation = split.test.evaluation
-    if evaluation is None:
-        return {}
-    keys = keys_in(split, evaluation.run)
-    rated = Assignment.objects.filter(
-        evaluation=evaluation, state=AssignmentState.RATED, item__gold="", item__repeat_of=None
-    )
-    parts = ("item__row", "item__response__candidate", "item__other_response__candidate", "rating")
-    comments: dict[Place, list[str]] = {}
-    for each in rated.exclude(rating__comment="").select_related(*parts):
-        item, comment = each.item, each.rating.comment if each.rating else ""
-        place = (
-            keys.get(item.row.line, ""),
-            item.response.candidate.name,
-            item.response.number,
-            _name_of(item.other_response),
-        )
-        comments.setdefault(place, []).append(truncate(comment.strip(), EXCERPT))
-    return comments
+    item = items_of_answers(split, evaluation).get(answer) if evaluation else None
+    if item is None:
+        return []
+    rated = Assignment.objects.filter(item=item, state=AssignmentState.RATED).exclude(rating__comment="")
+    comments = rated.order_by("pk").values_list("rating__comment", flat=True)
+    return [truncate(comment.strip(), EXCERPT) for comment in comments if comment]
 
 
 def _shown(
-    each: Disagreement, row: Row, judgement: Judgement, reply: str, comments: Sequence[str]
+    each: Disagreement, judgement: Judgement, reply: str, comments: Sequence[str], doubt: str
 ) -> ShownDisagreement:
-    answer: Answer = each.answer
     judge, people = verdict_texts([each.judge, each.people])
-    question = truncate(str(data_of(row.raw, judgement.run.version.format)["question"] or ""), EXCERPT)
-    text = truncate(str(response_data(judgement.response.raw)["content"] or ""), EXCERPT)
+    question = str(data_of(judgement.row.raw, judgement.run.version.format)["question"] or "")
+    text = str(response_data(judgement.response.raw)["content"] or "")
+    question, text = truncate(question, EXCERPT), truncate(text, EXCERPT)
     train = each.part == TRAIN
-    note = " ".join(comments)
     return ShownDisagreement(
         kind=_kind(each),
         train=train,
-        candidates=" · ".join(name for name in (answer.candidate, answer.other) if name),
+        candidates=_candidates(each.answer),
         question=question,
         answer=text,
         judge=judge,
@@ -132,10 +165,20 @@ def _shown(
         comments=comments,
         url=judgement_url(judgement.run, judgement.pk),
         response=judgement.response_id,
-        example=as_text(EXAMPLE % {"question": question, "answer": text, "people": people, "note": note})
-        if train
-        else "",
+        example=_example(question, text, people, comments) if train and not each.answer.other else "",
+        doubt=doubt,
     )
+
+
+def _example(question: str, answer: str, people: str, comments: Sequence[str]) -> str:
+    language = reader_language()
+    because = _BECAUSE[language] % " ".join(comments) if comments else ""
+    texts = {"question": question, "answer": answer, "people": people, "because": because}
+    return as_text(_EXAMPLE[language] % texts)
+
+
+def _candidates(answer: Answer) -> str:
+    return " · ".join(name for name in (answer.candidate, answer.other) if name)
 
 
 def _kind(each: Disagreement) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.trust import judges_views, licence_views, threshold_views, views
+from judging.trust import improve_views, judges_views, licence_views, threshold_views, views
 
 app_name = "trust"
+IN_RUN = "tests/<int:split>/disagreements/<int:run_metric>"
 
 urlpatterns = [
     path("", judges_views.judges, name="judges"),
@@ -14,8 +15,11 @@ urlpatterns = [
     path("<int:metric>/", views.align, name="align"),
     path("tests/<int:split>/close/", views.close, name="close"),
     path("tests/<int:split>/open/", views.open_test, name="open"),
-    path("tests/<int:split>/versions/", views.versions, name="versions"),
-    path("tests/<int:split>/disagreements/<int:run_metric>/", views.disagreements, name="disagreements"),
+    path("<int:metric>/agreement/", improve_views.agreement, name="agreement"),
+    path("tests/<int:split>/versions/", improve_views.versions, name="versions"),
+    path(f"{IN_RUN}/", improve_views.disagreements, name="disagreements"),
+    path(f"{IN_RUN}/<int:judgement>/example/", improve_views.take_example, name="take_example"),
+    path(f"{IN_RUN}/<int:judgement>/doubt/", improve_views.doubt, name="doubt"),
     path("licences/<int:licence>/", licence_views.licence, name="licence"),
     path("licences/<int:licence>/expiry/", licence_views.expire, name="expire"),
     path("licences/<int:licence>/suspensions/<int:suspension>/lift/", licence_views.lift, name="lift"),

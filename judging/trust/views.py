@@ -7,28 +7,18 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
 
 from evalsite.access import May, permissions, signed_in
 from evalsite.web.headers import part_wanted
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
-from judging.people.access import rates_here
 from judging.trust.access import ACT, get_judge, get_test
 from judging.trust.answers import Answer
-from judging.trust.dev import (
-    agrees_with,
-    dev_agreements,
-    labels_in,
-    rate_by_rows,
-    run_metrics_of,
-    values_in,
-)
-from judging.trust.disagreement_page import shown_disagreements
+from judging.trust.dev import agrees_with, labels_in, rate_by_rows, values_in
 from judging.trust.drawing import Asking, criterion_of, guideline_of, sealed_test_draw
 from judging.trust.forms import DrawForm, OpenForm
 from judging.trust.models import SealedTest
@@ -156,39 +146,3 @@ def _open(request: HttpRequest, test: SealedTest, form: OpenForm) -> Any:
     agrees: dict[Answer, bool] = agrees_with(values_in(test.split, run_metric), labels_in(test.split, "dev"))
     dev = rate_by_rows(agrees) if agrees else None
     return sealed_test_open(test=test, run_metric=run_metric, dev=dev, user=signed_in(request))
-
-
-@login_required
-@require_GET
-def versions(request: HttpRequest, slug: str, split: int) -> HttpResponse:
-    """Dev agreement of the metric's versions, as a fragment."""
-    test = get_test(request, slug, split)
-    evaluation = test.evaluation
-    hidden = evaluation is not None and rates_here(request, evaluation.run)
-    context = {
-        "test": test,
-        "metric": test.split.metric,
-        "hidden": hidden,
-        "agreements": [] if hidden else dev_agreements(test.split),
-    }
-    return render(request, "trust/_versions.html", context)
-
-
-@login_required
-@require_GET
-def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) -> HttpResponse:
-    """Where a version and people differ on dev and train rows."""
-    test = get_test(request, slug, split)
-    used = run_metrics_of(test.split.metric, test.split)
-    chosen = next((each for each in used if each.pk == run_metric), None)
-    if chosen is None:
-        raise Http404
-    if test.evaluation is not None and rates_here(request, test.evaluation.run):
-        return render(request, "reports/hidden.html", {"run": test.evaluation.run})
-    chosen.run.project = test.split.metric.project
-    context = {
-        "metric": test.split.metric,
-        "run_metric": chosen,
-        "shown": shown_disagreements(test.split, chosen),
-    }
-    return render(request, "trust/disagreements.html", context)

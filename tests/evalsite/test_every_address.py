@@ -22,6 +22,7 @@ from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
 from judging.core.licensing import Sizes
+from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import Thresholds, licence_figures
 from judging.endpoints.models import Endpoint
 from judging.look.groups import group_create
@@ -36,12 +37,14 @@ from judging.rubrics.models import RubricDraft
 from judging.teamwork.comments import comment_add
 from judging.teamwork.marks import Change, change_one
 from judging.transfer.results_import.models import ResultsImport
+from judging.trust.disagreement_page import Disagreements
+from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.models import Licence, Suspension
-from judging.trust.services import split_draw
+from judging.trust.sources import Source
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run, first_of
-from tests.judging.people.make import give, legacy, make_evaluation
+from tests.judging.people.make import give, legacy, make_evaluation, rate_each
 from tests.make import a_metric
 from tests.routes import patterns, routes
 
@@ -199,7 +202,8 @@ table(
 table(POST, WORK, "look:propose")
 table(GET, WORK, "rubrics:row")
 table(POST, WORK, "rubrics:draft rubrics:decide")
-table(GET, READ, "trust:align trust:licence trust:versions trust:disagreements")
+table(GET, READ, "trust:align trust:licence trust:versions trust:agreement trust:disagreements")
+table(POST, WORK, "trust:take_example trust:doubt")
 table(GET, WORK, "trust:close trust:open")
 table(POST, MANAGE, "trust:expire trust:lift")
 table(GET, READ, "runs:mine runs:actions runs:at runs:first_judgement")
@@ -232,7 +236,7 @@ def places(
         **run_places(project, cast, version),
         **look_places(project, version, cast["bob"]),
         **rubric_places(project, version),
-        **trust_places(project),
+        **trust_places(project, cast),
     }
 
 
@@ -366,12 +370,25 @@ def rubric_places(project: Project, version: Version) -> Places:
     }
 
 
-def trust_places(project: Project) -> Places:
-    """URL parameters of a test that is being rated, and of a suspended licence."""
+def trust_places(project: Project, cast: dict[str, User]) -> Places:
+    """URL parameters of a test that is being rated, of a train row on which Rita contradicts the judge, and of a
+    suspended licence."""
     metric = Metric.objects.get(project=project)
-    run = a_judged_run(project)
+    run = a_judged_run(project, models=["alpha"])
     run.metrics.update(metric_version=metric.versions.get())
-    split = split_draw(version=run.version, metric=metric, sizes=Sizes(0, 0, 1), seed=1)
+    split = sealed_test_draw(
+        metric=metric,
+        definition=MetricDefinition.from_json(metric.versions.get().definition),
+        source=Source(run.version, run),
+        sizes=Sizes(2, 0, 1),
+        user=cast["adam"],
+        asking=Asking([cast["rita"]]),
+        seed=1,
+    )
+    split.refresh_from_db()
+    assert split.test.evaluation is not None
+    rate_each(split.test.evaluation, cast["rita"], lambda _item: 10)
+    (judgement, *_others) = Disagreements(split, run.metrics.get()).by_judgement
     licence = Licence.objects.create(
         metric_version=metric.versions.get(),
         definition_hash="x",
@@ -388,7 +405,7 @@ def trust_places(project: Project) -> Places:
     )
     suspension = Suspension.objects.create(licence=licence, reason="x")
     of_test = {"split": split.pk, "run_metric": run.metrics.get().pk, "licence": licence.pk}
-    of_test["suspension"] = suspension.pk
+    of_test |= {"suspension": suspension.pk, "judgement": judgement}
     return {"trust": {"metric": metric.pk, **of_test}, "trust:lift": {"fields": {"reason": "x"}}}
 
 

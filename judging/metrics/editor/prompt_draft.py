@@ -1,0 +1,82 @@
+"""The draft of a metric's editor, changed from elsewhere: what somebody typed, or what the form holds when it opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from django import forms
+from django.http import QueryDict
+
+from evalsite.accounts.drafts import draft_save, stored_draft
+from evalsite.accounts.models import User
+from judging.core.metric_definition import MetricDefinition
+from judging.metrics.editor.forms import MetricForms, metric_forms
+from judging.metrics.editor.kind_fields import LabelsField
+from judging.metrics.editor.step_forms import ORDER
+from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.selectors import newest_version
+
+FORM = "metric"
+
+
+def drafted_template(*, metric: Metric, user: User) -> str:
+    """The first judge's template in the user's draft, or in the newest version; '' without a judge model."""
+    typed = stored_draft(user, metric.project, FORM, str(metric.pk))
+    if typed is not None and (field := _template_field(typed)):
+        return typed.get(field, "")
+    judges = MetricDefinition.from_json(newest_version(metric).definition).judges
+    return judges[0].template if judges else ""
+
+
+def template_draft(*, metric: Metric, user: User, change: Callable[[str], str]) -> bool:
+    """Store the first judge's template, changed, in the user's draft of the editor. Returns whether it is another one.
+
+    The rest of the draft stays; without a draft it is made from the newest version.
+    """
+    typed = stored_draft(user, metric.project, FORM, str(metric.pk))
+    typed = typed.copy() if typed is not None else form_data(metric, newest_version(metric))
+    field = _template_field(typed)
+    before = typed.get(field, "") if field else ""
+    after = change(before)
+    if not field or after == before:
+        return False
+    typed[field] = after
+    draft_save(user=user, project=metric.project, form=FORM, key=str(metric.pk), typed=typed)
+    return True
+
+
+def _template_field(typed: QueryDict) -> str:
+    number = next((token for token in typed.getlist(ORDER) if token.isdecimal()), "")
+    return f"judge-{number}-template" if number else ""
+
+
+def form_data(metric: Metric, version: MetricVersion) -> QueryDict:
+    """What the editor's form would send for a version of a metric without a change."""
+    definition = MetricDefinition.from_json(version.definition)
+    parts = metric_forms(None, metric.project, definition)
+    data = QueryDict(mutable=True)
+    data.update({"metric": str(metric.pk), "began": str(version.number), "seen": str(version.number)})
+    data["judges"] = "1"
+    data.setlist(ORDER, parts.order)
+    for name, text in _inputs(parts):
+        data.appendlist(name, text)
+    return data
+
+
+def _inputs(parts: MetricForms) -> Iterator[tuple[str, str]]:
+    for form in (parts.metric, *parts.judges, *parts.scripts):
+        for field in form:
+            yield from _inputs_of(field)
+
+
+def _inputs_of(field: forms.BoundField) -> Iterator[tuple[str, str]]:
+    value = field.value()
+    if isinstance(field.field, LabelsField):
+        for row in value or ():
+            for part, text in row.items():
+                yield f"{field.html_name}-{part}", text
+    elif isinstance(field.field, forms.BooleanField):
+        if value:
+            yield field.html_name, "on"
+    elif value is not None:
+        yield field.html_name, str(value)

@@ -1,0 +1,74 @@
+"""People were wrong: an answer whose label is in doubt goes to those who adjudicate, with a random one that agrees."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from evalsite.accounts.models import User
+from judging.core.licensing import DEV, TRAIN
+from judging.people.models import Evaluation, Item
+from judging.people.sent_items import SentBefore, decided_items, items_send, sent_items
+from judging.records.models import RunMetric
+from judging.trust.answers import Answer
+from judging.trust.dev import keys_in, labels_in, values_in
+from judging.trust.models import Split
+
+WAITING, DECIDED = "waiting", "decided"
+
+
+def label_doubt(*, split: Split, run_metric: RunMetric, answer: Answer, user: User) -> None:
+    """Send the item of an answer to those who adjudicate, with one drawn at random from those on which the judge and
+    people agree.
+
+    Raises ValidationError if they agree on it, if it was sent or decided before, or if none is left to go with it.
+    """
+    evaluation = split.test.evaluation
+    values, labels = values_in(split, run_metric), labels_in(split, DEV, TRAIN)
+    if evaluation is None or answer not in labels or labels[answer].value == values.get(answer):
+        raise ValidationError(_("Judge and people no longer disagree on this answer."))
+    items, taken = items_of_answers(split, evaluation), sent_items(evaluation) | decided_items(evaluation)
+    item = items.get(answer)
+    if item is None or item in taken:
+        raise ValidationError(_("This answer was already sent to adjudicators."))
+    agreeing = [
+        items[other]
+        for other, label in labels.items()
+        if other in items and values.get(other) == label.value and items[other] not in taken
+    ]
+    if not agreeing:
+        raise ValidationError(
+            _("No answer on which judge and people agree is left to send with it, so it would be recognized.")
+        )
+    drawn = random.Random(f"agreeing:{split.seed}:{item}").choice(sorted(agreeing))
+    try:
+        items_send(evaluation=evaluation, items=[item, drawn], by=user)
+    except SentBefore:
+        raise ValidationError(_("This answer was already sent to adjudicators.")) from None
+
+
+def items_of_answers(split: Split, evaluation: Evaluation) -> dict[Answer, int]:
+    """{answer: id of the item in which people rate it}."""
+    keys = keys_in(split, evaluation.run)
+    items = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None)
+    parts = ("pk", "row__line", "response__candidate__name", "response__number",
+             "other_response__candidate__name", "other_response__number")  # fmt: skip
+    return {
+        Answer(keys[line], candidate, number, other or "", other_number or 0): pk
+        for pk, line, candidate, number, other, other_number in items.values_list(*parts)
+        if line in keys
+    }
+
+
+def doubts_of(split: Split, evaluation: Evaluation | None) -> Mapping[Answer, str]:
+    """The answers that were sent to those who adjudicate, or decided by them: `waiting` or `decided`."""
+    if evaluation is None:
+        return {}
+    decided, sent = decided_items(evaluation), sent_items(evaluation)
+    states = {item: DECIDED if item in decided else WAITING for item in decided | sent}
+    return {
+        answer: states[item] for answer, item in items_of_answers(split, evaluation).items() if item in states
+    }

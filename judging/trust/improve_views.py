@@ -1,0 +1,149 @@
+"""Improve a judge: agreement of its versions with people on dev, and the disagreements one by one."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsite.access import May, signed_in
+from evalsite.web.numbers import whole
+from judging.core.metric_definition import MetricDefinition
+from judging.core.worked_examples import with_example
+from judging.metrics.editor.prompt_draft import drafted_template, template_draft
+from judging.metrics.selectors import newest_version
+from judging.people.access import rates_here
+from judging.records.models import RunMetric
+from judging.trust.access import ACT, READ, get_judge, get_test
+from judging.trust.dev import dev_agreements, run_metrics_of
+from judging.trust.disagreement_page import Disagreements
+from judging.trust.doubts import label_doubt
+from judging.trust.models import SealedTest
+from judging.trust.progress import tests_of
+
+
+def _rates(request: HttpRequest, test: SealedTest) -> bool:
+    return test.evaluation is not None and rates_here(request, test.evaluation.run)
+
+
+@login_required
+@require_GET
+def versions(request: HttpRequest, slug: str, split: int) -> HttpResponse:
+    """Dev agreement of the metric's versions, as a fragment."""
+    test = get_test(request, slug, split)
+    return render(request, "trust/_versions.html", _agreement(request, test))
+
+
+@login_required
+@require_GET
+def agreement(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
+    """Dev agreement of the metric's versions on each data set with a test, as a fragment beside the prompt editor."""
+    judge = get_judge(request, slug, metric)
+    tests = [_agreement(request, test) for test in tests_of(judge)]
+    return render(request, "trust/_agreement.html", {"metric": judge, "tests": tests})
+
+
+def _agreement(request: HttpRequest, test: SealedTest) -> dict[str, object]:
+    hidden = _rates(request, test)
+    agreements = [] if hidden else dev_agreements(test.split)
+    return {"test": test, "metric": test.split.metric, "hidden": hidden, "agreements": agreements}
+
+
+def _of(
+    request: HttpRequest, slug: str, split: int, run_metric: int, may: May
+) -> tuple[SealedTest, RunMetric]:
+    """A test and the run of one of its metric's versions. Raises Http404 or PermissionDenied."""
+    test = get_test(request, slug, split, may)
+    used = run_metrics_of(test.split.metric, test.split)
+    chosen = next((each for each in used if each.pk == run_metric), None)
+    if chosen is None:
+        raise Http404
+    chosen.run.project = test.split.metric.project
+    return test, chosen
+
+
+@login_required
+@require_GET
+def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) -> HttpResponse:
+    """An answer of a dev or train row on which a version and people differ, with both reasons."""
+    test, chosen = _of(request, slug, split, run_metric, READ)
+    if test.evaluation is not None and _rates(request, test):
+        return render(request, "reports/hidden.html", {"run": test.evaluation.run})
+    metric = test.split.metric
+    page = Disagreements(test.split, chosen).page(whole(request.GET.get("judgement", "")))
+    context = {"metric": metric, "test": test, "run_metric": chosen, "page": page}
+    if page.shown and page.shown.example and not _is_program(test):
+        drafted = drafted_template(metric=metric, user=signed_in(request))
+        context |= {"takes": True, "taken": page.shown.example.strip() in drafted}
+    return render(request, "trust/disagreements.html", context)
+
+
+def _is_program(test: SealedTest) -> bool:
+    """Whether the metric is a rule program, whose editor has no prompt."""
+    return bool(MetricDefinition.from_json(newest_version(test.split.metric).definition).rules)
+
+
+@login_required
+@require_POST
+def take_example(
+    request: HttpRequest, slug: str, split: int, run_metric: int, judgement: int
+) -> HttpResponse:
+    """Put a train row's answer into the user's draft of the prompt, as a worked example."""
+    test, chosen = _of(request, slug, split, run_metric, May.METRICS)
+    differing = _in_judgement(request, test, chosen, judgement)
+    shown = differing.shown(judgement)
+    if not shown.example or _is_program(test):
+        raise Http404
+    template_draft(
+        metric=test.split.metric,
+        user=signed_in(request),
+        change=lambda template: with_example(template, shown.example),
+    )
+    messages.success(request, _("Taken into your draft of the prompt. Edit and save it there."))
+    return _to(slug, split, run_metric, judgement)
+
+
+@login_required
+@require_POST
+def doubt(request: HttpRequest, slug: str, split: int, run_metric: int, judgement: int) -> HttpResponse:
+    """Send an answer to those who adjudicate: people were wrong."""
+    test, chosen = _of(request, slug, split, run_metric, ACT)
+    differing = _in_judgement(request, test, chosen, judgement)
+    following = differing.page(judgement).following
+    try:
+        label_doubt(
+            split=test.split,
+            run_metric=chosen,
+            answer=differing.by_judgement[judgement].answer,
+            user=signed_in(request),
+        )
+    except ValidationError as error:
+        messages.error(request, error.messages[0])
+        return _to(slug, split, run_metric, judgement)
+    messages.success(
+        request,
+        _(
+            "Sent to adjudicators, with a random agreeing answer. Until both are decided the earlier labels count."
+        ),
+    )
+    return _to(slug, split, run_metric, following or judgement)
+
+
+def _in_judgement(request: HttpRequest, test: SealedTest, chosen: RunMetric, judgement: int) -> Disagreements:
+    """The disagreements, one of which is in this judgement. Raises Http404, also for those who rate the answers."""
+    differing = Disagreements(test.split, chosen)
+    if _rates(request, test) or judgement not in differing.by_judgement:
+        raise Http404
+    return differing
+
+
+def _to(slug: str, split: int, run_metric: int, judgement: int) -> HttpResponse:
+    address = reverse("trust:disagreements", args=[slug, split, run_metric])
+    return redirect(f"{address}?{urlencode({'judgement': judgement})}")
