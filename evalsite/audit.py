@@ -98,6 +98,7 @@ class Action(models.TextChoices):
     LOOK_PROPOSED = "look.proposed", _("Groups proposed by a model")
     RUBRIC_DRAFTED = "rubric.drafted", _("Rubric drafted by a model")
     RUBRIC_DECIDED = "rubric.decided", _("Draft of a rubric decided")
+    METRIC_MEASURED = "metric.measured", _("Gallery metric measured")
     TRAIN_LABELLED = "train.labelled", _("Train labels stored for a metric")
     OVERRIDE_ADDED = "override.added", _("Score overridden")
     OVERRIDE_WITHDRAWN = "override.withdrawn", _("Override removed")

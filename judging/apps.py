@@ -57,6 +57,7 @@ class JudgingConfig(AppConfig):
         "import_ratings": "judging.people.rating_import",
         "import_results": "judging.transfer.results_import.services",
         "lint_template": "judging.metrics.lint",
+        "measure_metric": "judging.trust.gallery.measurements",
         "plan_rejudging": "judging.runs.rerun.rerun_batches",
         "remove_deleted": "judging.deletion.services",
     }
@@ -74,6 +75,8 @@ class JudgingConfig(AppConfig):
         from judging.look.judge_from_group import KIND, GroupStart
         from judging.metrics.editor.scripts import reply_history
         from judging.metrics.editor.starting_points import starting_points
+        from judging.metrics.gallery.cards import card_records
+        from judging.metrics.gallery.page import card_contexts
         from judging.metrics.selectors import metrics_that_use
         from judging.metrics.services import definition_checks
         from judging.people.disagreement import DISAGREEMENT
@@ -88,6 +91,7 @@ class JudgingConfig(AppConfig):
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
         from judging.trust import seal
+        from judging.trust.gallery.views import measuring_context, newest_records
         from judging.trust.leaks import refuse_test_texts
         from judging.trust.report_figures import add_licences
 
@@ -121,6 +125,8 @@ class JudgingConfig(AppConfig):
         closed_rows.append(seal.rows_closed)
         reply_history.append(RunReplies())
         starting_points[KIND] = GroupStart()
+        card_contexts.append(measuring_context)
+        card_records.append(newest_records)
         demo.preparations.append(prepare_sample)
         demo.when_ready += [add_people_to_sample, test_sample_connections]
         # This is the last app. What was imported stays, and no later collection needs to search it.

@@ -17,6 +17,7 @@ TASKS = (
     "start",
     "datasets",
     "metrics",
+    "gallery",
     "runs",
     "looking",
     "aligning",

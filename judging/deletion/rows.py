@@ -83,6 +83,7 @@ from judging.transfer.results_import.models import ResultsImport
 from judging.trust.models import (
     Licence,
     LicenceThresholds,
+    Measurement,
     Opening,
     SealedTest,
     Split,
@@ -115,6 +116,7 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
     (ResultsImport, "run"),
     (VerdictSource, "run"),
     (Reading, "run_metric__run"),
+    (Measurement, "labels__run"),
     (RunMetric, "run"),
     (RunCandidate, "run"),
 )
@@ -153,6 +155,7 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (Notice, "project"),
     (CachedReply, "project"),
     (LicenceThresholds, "project"),
+    (Measurement, "project"),
     (Suspension, "licence__metric_version__metric__project"),
     (Licence, "metric_version__metric__project"),
     (TrainLabel, "metric__project"),

@@ -64,10 +64,10 @@ def row_keys(version: Version, *, by_id: bool | None = None) -> tuple[dict[int, 
     return keys, by_id
 
 
-def verdicts_of(run: Run, run_metric: RunMetric) -> tuple[Verdicts, ScaledMetric]:
-    """All verdicts of a run under one of its metrics, with people's, also those that are sealed."""
+def verdicts_of(run: Run, run_metric: RunMetric, *, sealed: bool = True) -> tuple[Verdicts, ScaledMetric]:
+    """All verdicts of a run under one of its metrics, with people's, also those that are sealed unless told not to."""
     metric = selectors.metrics_of(run)[run_metric.pk]
-    frame = run_frame(run, with_sealed=True)
+    frame = run_frame(run, with_sealed=sealed)
     return verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric), metric
 
 

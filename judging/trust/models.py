@@ -8,9 +8,10 @@ from django.utils.translation import gettext_lazy as _
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from judging.core.statistics.licence import Thresholds
+from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
 from judging.people.models import Evaluation
-from judging.records.models import Run
+from judging.records.models import Run, RunMetric
 
 USUAL = Thresholds()
 
@@ -157,3 +158,42 @@ class LicenceThresholds(models.Model):
 
     def values(self) -> Thresholds:
         return Thresholds(self.trends_rate, self.trends_kappa, self.gates_rate, self.gates_kappa)
+
+
+class Measurement(models.Model):
+    """A metric of the gallery measured with a judge of the project: its calls, its verdicts, and the record that they
+    led to. All stay listed, also those that failed or were stopped."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="measurements")
+    card = models.CharField(max_length=60, help_text="the metric's id in the gallery")
+    language = models.CharField(max_length=2, help_text="of the prompt")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.SET_NULL, null=True, related_name="+")
+    model = models.CharField(max_length=300, help_text="the endpoint's model")
+    labels = models.ForeignKey(
+        RunMetric,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text="the criterion that people rated; null: the gallery's examples",
+    )
+    data_name = models.CharField(max_length=420, blank=True, default="", help_text="'': the examples")
+    definition = models.TextField(help_text="JSON of the MetricDefinition")
+    answers = models.PositiveIntegerField(help_text="labelled answers")
+    most_calls = models.PositiveIntegerField(help_text="its budget")
+    calls = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.FloatField(null=True, help_text="in `currency`; null: the endpoint has no prices")
+    currency = models.CharField(max_length=8, blank=True, default="")
+    results = models.JSONField(
+        default=dict, help_text="{key of an answer: [the judge's verdict, reason, people's verdict, row]}"
+    )
+    record = models.JSONField(default=dict, help_text="as in record.json; empty until an answer was judged")
+    problem = models.CharField(max_length=40, blank=True, default="", help_text="code: what ended it early")
+    problem_detail = models.TextField(blank=True, default="")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "card", "-id"], name="measurement_of_card")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from judging.trust import improve_views, judges_views, licence_views, threshold_views, views
+from judging.trust.gallery import views as gallery_views
 
 app_name = "trust"
 IN_RUN = "tests/<int:split>/disagreements/<int:run_metric>"
@@ -12,6 +13,9 @@ IN_RUN = "tests/<int:split>/disagreements/<int:run_metric>"
 urlpatterns = [
     path("", judges_views.judges, name="judges"),
     path("thresholds/", threshold_views.thresholds, name="thresholds"),
+    path("gallery/<slug:card>/", gallery_views.measurements, name="measurements"),
+    path("gallery/<slug:card>/measure/", gallery_views.measure, name="measure"),
+    path("gallery/measurements/<int:measurement>/stop/", gallery_views.stop, name="measure_stop"),
     path("<int:metric>/", views.align, name="align"),
     path("tests/<int:split>/close/", views.close, name="close"),
     path("tests/<int:split>/open/", views.open_test, name="open"),

@@ -39,7 +39,7 @@ from judging.teamwork.marks import Change, change_one
 from judging.transfer.results_import.models import ResultsImport
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.drawing import Asking, sealed_test_draw
-from judging.trust.models import Licence, Suspension
+from judging.trust.models import Licence, Measurement, Suspension
 from judging.trust.sources import Source
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
@@ -206,6 +206,8 @@ table(GET, READ, "trust:align trust:licence trust:versions trust:agreement trust
 table(POST, WORK, "trust:take_example trust:doubt")
 table(GET, WORK, "trust:close trust:open")
 table(POST, MANAGE, "trust:expire trust:lift")
+table(GET, WORK, "trust:measurements")
+table(POST, WORK, "trust:measure trust:measure_stop")
 table(GET, READ, "runs:mine runs:actions runs:at runs:first_judgement")
 table(GET, REVIEW, "runs:act")
 table(
@@ -406,7 +408,11 @@ def trust_places(project: Project, cast: dict[str, User]) -> Places:
     suspension = Suspension.objects.create(licence=licence, reason="x")
     of_test = {"split": split.pk, "run_metric": run.metrics.get().pk, "licence": licence.pk}
     of_test |= {"suspension": suspension.pk, "judgement": judgement}
-    return {"trust": {"metric": metric.pk, **of_test}, "trust:lift": {"fields": {"reason": "x"}}}
+    measurement = Measurement.objects.create(
+        project=project, card="faithful", language="en", model="m", definition="{}", answers=1, most_calls=1
+    )
+    of_card = {"card": "faithful", "measurement": measurement.pk}
+    return {"trust": {"metric": metric.pk, **of_test, **of_card}, "trust:lift": {"fields": {"reason": "x"}}}
 
 
 def run_places(project: Project, cast: dict[str, User], version: Version) -> Places:

@@ -1,12 +1,13 @@
-"""The metric gallery: ready-made metrics to choose from, each a YAML file in metrics/ (docs/gallery.md).
+"""The metric gallery: ready-made metrics to choose from, each a folder in metrics/ (docs/gallery.md).
 
-A file is read when the gallery is first used. Its keys are those of `Card`.
+`card.yaml` has the keys of `Card`, `examples.jsonl` a line for each `Example`, `record.json` what was measured, `{}` if
+nothing was. The folders are read when the gallery is first used.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,11 +16,14 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from datasets.core.kinds import CHECKLIST, COMPARISON
+from datasets.core.variables import computed
 from judging.core.answer_format import Language
 from judging.core.builtin import BUILTINS, PAIR, Builtin, with_reference
 from judging.core.gallery.fields import FIELDS
 from judging.core.gallery.prompt import composed
+from judging.core.gallery.record import Record
 from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
+from judging.core.results import JudgedItem
 from judging.core.values import Value
 
 FOLDER = Path(__file__).with_name("metrics")
@@ -33,6 +37,8 @@ TASKS: tuple[Task, ...] = (
 )
 _COLUMN = re.compile(r"^COLUMN = .*$", re.MULTILINE)
 _PASSES = {"pass": True, "fail": False}
+EXAMPLE_COLUMNS = {"reference": "ref_answer"}
+"""The columns of examples that are not named like their field."""
 
 
 class InLanguages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,6 +78,12 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         turns = [*self.turns, self.question]
         return [{"role": roles[number % 2], "content": text} for number, text in enumerate(turns)]
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """The row as templates see it."""
+        messages = self.messages()
+        return {"messages": messages, "ref_answer": None} | self.row | computed(messages)
+
 
 class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A metric of the gallery. `builtin`: the built-in prompt that it is; else `asks`, `shows` and `decides` make one
@@ -97,6 +109,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     max_score: float = 10
     whole: bool = False
     examples: list[Example] = []
+    record: Record = Record()
 
     @property
     def asks_judge(self) -> bool:
@@ -117,6 +130,20 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         builtin = self.builtin and "data.ref_answer" in BUILTINS[f"{self.builtin}.en"].source
         names = [name for name in self.shows if name in FIELDS]
         return ["reference"] if builtin else list(dict.fromkeys([*names, *self.fields]))
+
+    def item(self, example: Example) -> JudgedItem:
+        """What this metric judges in an example. Fields that it reads and the row lacks are None."""
+        answer = {"content": example.answer, "tool_calls": example.tool_calls}
+        other = {"content": example.other} if self.compares_candidates else None
+        lacking = dict.fromkeys(EXAMPLE_COLUMNS.get(name, name) for name in self.mapped_fields)
+        return JudgedItem(lacking | example.data, answer, other=other)
+
+    def example_mapping(self, examples: Sequence[Example]) -> dict[str, str]:
+        """The columns of examples, which are named like the fields but for the reference; those that none has are left
+        out."""
+        columns = {name: EXAMPLE_COLUMNS.get(name, name) for name in self.mapped_fields}
+        present = {column for example in examples for column in example.row}
+        return {name: column for name, column in columns.items() if column in present}
 
     def template(self, language: Language, mapping: Mapping[str, str]) -> str:
         """The prompt; '' without a judge."""
@@ -170,18 +197,34 @@ def _of_reference(builtin: Builtin, column: str) -> str:
 
 
 _CARD = msgspec.json.Decoder(Card)
+_RECORD = msgspec.json.Decoder(Record)
+_EXAMPLE = msgspec.json.Decoder(Example)
 
 
 @cache
 def gallery() -> dict[str, Card]:
     """All cards by id, in the order of tasks, and of names within one. Raises msgspec.ValidationError."""
-    cards = {path.stem: _card(path) for path in sorted(FOLDER.glob("*.yaml"))}
+    cards = {path.parent.name: _card(path.parent) for path in sorted(FOLDER.glob("*/card.yaml"))}
     return dict(sorted(cards.items(), key=lambda pair: (TASKS.index(pair[1].task), pair[1].order)))
 
 
-def _card(path: Path) -> Card:
-    card = msgspec.yaml.decode(path.read_bytes(), type=_CARD.type)
-    return msgspec.structs.replace(card, id=path.stem)
+def _card(folder: Path) -> Card:
+    card = msgspec.yaml.decode((folder / "card.yaml").read_bytes(), type=_CARD.type)
+    file, record = folder / "examples.jsonl", _RECORD.decode((folder / "record.json").read_bytes())
+    examples = read_examples(file.read_bytes()) if file.exists() else []
+    return msgspec.structs.replace(card, id=folder.name, examples=examples, record=record)
+
+
+def read_examples(lines: bytes) -> list[Example]:
+    """The examples of JSON Lines; empty lines are left out. Raises msgspec.DecodeError, with the line in its notes."""
+    examples = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        try:
+            examples += [_EXAMPLE.decode(line)] if line.strip() else []
+        except msgspec.DecodeError as error:
+            error.add_note(f"line {number}")
+            raise
+    return examples
 
 
 class Start(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.http import QueryDict
@@ -10,8 +11,10 @@ from django.utils.translation import gettext_lazy
 
 from datasets.core.kinds import COMPARISON
 from datasets.messages import translated
+from evalsite.accounts.models import Project
 from judging.core.gallery import TASKS, Card, searched
 from judging.core.gallery.fields import FIELDS
+from judging.core.gallery.record import Record
 from judging.metrics.editor.kind_fields import CANDIDATES, GIVES_NAMES
 from judging.rule_messages import reader_language
 
@@ -31,13 +34,15 @@ TASK_NAMES: dict[str, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownCard:
-    """A card in the user's language. `needs`: the names of the fields that it reads besides question and answer."""
+    """A card in the user's language. `needs`: the names of the fields that it reads besides question and answer.
+    `record`: the project's newest, else the shipped one."""
 
     card: Card
     name: str
     sentence: str
     gives: str
     needs: list[str]
+    record: Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +67,35 @@ def kind_of(card: Card) -> str:
     return CANDIDATES if card.gives == COMPARISON and card.compares_candidates else card.gives
 
 
-def shown(card: Card) -> ShownCard:
+card_records: list[Callable[[Project], dict[str, Record]]] = []
+"""The project's own records by card. Added by JudgingConfig.ready."""
+
+
+def records_of(project: Project) -> dict[str, Record]:
+    """The project's newest record of each card that was measured in it."""
+    return {card: record for read in card_records for card, record in read(project).items()}
+
+
+def shown(card: Card, record: Record | None = None) -> ShownCard:
     language = reader_language()
     needs = [translated(FIELDS[name].label) for name in card.mapped_fields if not FIELDS[name].optional]
     gives = str(GIVES_NAMES[kind_of(card)])
-    return ShownCard(card, card.name.text(language), card.sentence.text(language), gives, needs)
+    name, sentence = card.name.text(language), card.sentence.text(language)
+    return ShownCard(card, name, sentence, gives, needs, record or card.record)
 
 
-def shown_tasks(query: QueryDict) -> list[ShownTask]:
+def shown_tasks(query: QueryDict, project: Project) -> list[ShownTask]:
     """The cards that the query (task, gives, q) selects, by task; tasks without any are left out."""
+    records = records_of(project)
     task, gives = query.get("task", ""), query.get("gives", "")
     cards = [
         card
         for card in searched(query.get("q", ""))
         if (not task or card.task == task) and (not gives or kind_of(card) == gives)
     ]
-    by_task = ((name, [shown(card) for card in cards if card.task == name]) for name in TASKS)
+    by_task = (
+        (name, [shown(card, records.get(card.id)) for card in cards if card.task == name]) for name in TASKS
+    )
     return [ShownTask(str(TASK_NAMES[name]), matches) for name, matches in by_task if matches]
 
 

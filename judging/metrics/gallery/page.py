@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,6 +28,18 @@ from judging.rule_messages import reader_language
 MAX_COLUMN = 60  # characters of the name of a column that is offered
 _NOT_OFFERED = ("id", "rubric")
 _PREFIX = "field-"
+
+
+card_contexts: list[Callable[[Project, Card], dict[str, Any]]] = []
+"""What higher packages show on the page of a card. Added by JudgingConfig.ready."""
+
+
+def with_endpoint(definition: MetricDefinition, endpoint: Endpoint | None) -> MetricDefinition:
+    """The metric with its judge at this endpoint, if it has one."""
+    if endpoint is None or not definition.judges:
+        return definition
+    judge = msgspec.structs.replace(definition.judges[0], name=endpoint.name, endpoint=endpoint.pk)
+    return msgspec.structs.replace(definition, judges=(judge,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +124,7 @@ class CardPage:
     @cached_property
     def definition(self) -> MetricDefinition:
         """The metric as it would be saved."""
-        definition, judge = self.start.definition, self.endpoint
-        if judge is None or not definition.judges:
-            return definition
-        asked = msgspec.structs.replace(definition.judges[0], name=judge.name, endpoint=judge.pk)
-        return msgspec.structs.replace(definition, judges=(asked,))
+        return with_endpoint(self.start.definition, self.endpoint)
 
     @property
     def needs_editing(self) -> bool:
@@ -144,7 +153,10 @@ class CardPage:
         return script_runs(self.definition, self.sample, None, "")[0]
 
     def context(self) -> dict[str, Any]:
-        return {
+        more = {
+            name: value for read in card_contexts for name, value in read(self.project, self.card).items()
+        }
+        return more | {
             "page": self,
             "shown": shown(self.card),
             "preview": self.preview,

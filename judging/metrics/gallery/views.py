@@ -25,7 +25,7 @@ from judging.metrics.gallery.page import CardPage
 def show_gallery(request: HttpRequest, project: Project) -> HttpResponse:
     """The gallery, filtered by the query. Call only for users who may write metrics."""
     context = {
-        "tasks": shown_tasks(request.GET),
+        "tasks": shown_tasks(request.GET, project),
         "task_choices": task_choices(request.GET),
         "gives_choices": gives_choices(request.GET),
         "filtered": any(request.GET.get(name) for name in ("q", "task", "gives")),

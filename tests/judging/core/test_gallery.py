@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from datasets.core.kinds import COMPARISON, PASS_FAIL
-from datasets.core.variables import computed
 from judging.core.answer_format import answer_format
 from judging.core.builtin import BUILTINS
 from judging.core.gallery import LANGUAGES, TASKS, Card, Example, gallery, searched, start_of
@@ -35,33 +34,19 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def data_of(example: Example) -> dict[str, Any]:
-    messages = example.messages()
-    return {"messages": messages, "ref_answer": None} | example.row | computed(messages)
-
-
-def mapping_of(card: Card, example: Example) -> dict[str, str]:
-    """The columns of an example are named like the fields, but for the reference."""
-    names = {"reference": "ref_answer"}
-    columns = ((name, names.get(name, name)) for name in card.mapped_fields)
-    return {name: column for name, column in columns if column in example.row}
-
-
 def metric_of(card: Card, example: Example) -> MetricDefinition:
-    return card.definition(example.language, mapping_of(card, example))
+    return card.definition(example.language, card.example_mapping([example]))
 
 
 def answers_of(card: Card, example: Example) -> dict[str, Any]:
-    answer = {"content": example.answer, "tool_calls": example.tool_calls}
-    return (
-        {"a": answer, "b": {"content": example.other}} if card.compares_candidates else {"response": answer}
-    )
+    item = card.item(example)
+    return {"a": item.response, "b": item.other} if item.other else {"response": item.response}
 
 
 def rendered(card: Card, example: Example) -> str:
     metric = metric_of(card, example)
     return ENVIRONMENT.from_string(metric.judges[0].template).render(
-        data=data_of(example),
+        data=card.item(example).data,
         **answers_of(card, example),
         min_score=metric.min_score,
         max_score=metric.max_score,
@@ -83,7 +68,7 @@ def reply_to(metric: MetricDefinition, example: Example) -> str:
 
 
 def script_result(sandbox: Sandbox, metric: MetricDefinition, example: Example, reply: str = "") -> Any:
-    item: dict[str, Any] = {"data": data_of(example), "resp": {"content": example.answer}}
+    item: dict[str, Any] = {"data": example.data, "resp": {"content": example.answer}}
     if metric.judges:
         item |= {"judge_reqs": [{}], "judge_resps": [{"content": reply}], "judge_models": [{"name": "j"}]}
     (outcome,) = run_script(sandbox, metric.scripts[0].kind, metric.scripts[0].source, [item])
@@ -113,6 +98,11 @@ def test_it_reads_fields_and_shows_sections_that_exist(card: Card) -> None:
     assert set(card.shows) <= set(SECTIONS)
     assert set(card.mapped_fields) <= set(FIELDS)
     assert bool(card.builtin) + bool(card.asks or card.script) == 1
+
+
+@own
+def test_it_has_6_to_10_examples(card: Card) -> None:
+    assert 6 <= len(card.examples) <= 10
 
 
 @own
