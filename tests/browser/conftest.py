@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evalsite.accounts.models import User
@@ -129,7 +129,8 @@ def clear_storage(page: Page, origin: str) -> None:
 
 @contextmanager
 def pending_requests(page: Page) -> Iterator[set[Request]]:
-    """Track unanswered requests of all tabs. Playwright does not report the end of a request after navigation."""
+    """Track unanswered requests of all tabs. Playwright reports no end of a request after navigation, nor of one whose
+    answer the page does not read, so one whose answer is not streamed ends with the answer's headers."""
     pending: set[Request] = set()
 
     def begin(request: Request) -> None:
@@ -138,7 +139,11 @@ def pending_requests(page: Page) -> Iterator[set[Request]]:
     def end(request: Request) -> None:
         pending.discard(request)
 
-    handlers = {"request": begin, "requestfinished": end, "requestfailed": end}
+    def answer(response: Response) -> None:
+        if response.headers.get("content-type") != "application/x-ndjson":
+            pending.discard(response.request)
+
+    handlers = {"request": begin, "response": answer, "requestfinished": end, "requestfailed": end}
     for event, handler in handlers.items():
         page.context.on(event, handler)  # type: ignore[call-overload]
     page.on("framenavigated", lambda _: pending.clear())

@@ -194,6 +194,7 @@ def sign_in_elsewhere(page: Page, user: User) -> None:
     tab.get_by_label("Password").fill(PASSWORD)
     tab.locator("main button.primary").click()
     tab.wait_for_url(page.url)
+    tab.wait_for_load_state("networkidle")  # the end of a request of a closed tab is not reported
     tab.close()
 
 
