@@ -75,6 +75,8 @@ class Config:
     row_values_max: int
     rows_max: int
     api_requests_per_minute: int
+    webhooks_plain_http: bool
+    webhooks_allowed_networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
     sandbox_seconds: float
     judge_concurrency: int
     sandbox_memory_mb: int
@@ -157,6 +159,8 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         rows_max=_whole(values, "ROWS_MAX", 5_000_000, lowest=1),
         judge_concurrency=_whole(values, "JUDGE_CONCURRENCY", 64, lowest=1, highest=4096),
         api_requests_per_minute=_whole(values, "API_REQUESTS_PER_MINUTE", 600, lowest=1),
+        webhooks_plain_http=_flag(values, "WEBHOOKS_PLAIN_HTTP", False),
+        webhooks_allowed_networks=_networks(values, "WEBHOOKS_ALLOWED_NETWORKS"),
         sandbox_seconds=float(_whole(values, "SANDBOX_SECONDS", 5, lowest=1, highest=600)),
         sandbox_memory_mb=_whole(values, "SANDBOX_MEMORY_MB", 512, lowest=64),
         sandbox_output_kb=_whole(values, "SANDBOX_OUTPUT_KB", 256, lowest=1, highest=16384),
@@ -335,6 +339,18 @@ def _time_zone(values: Mapping[str, str]) -> str:
             f"TIME_ZONE={name!r} is not a time zone; use one such as Asia/Shanghai."
         ) from None
     return name
+
+
+def _networks(
+    values: Mapping[str, str], name: str
+) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    try:
+        texts = [text.strip() for text in values.get(name, "").split(",")]
+        return tuple(ipaddress.ip_network(text) for text in texts if text)
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"{name} is invalid: {error}. Use networks such as 10.1.0.0/16, separated by commas."
+        ) from None
 
 
 def _one_of(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:

@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "axes",
     "evalsite",
     "evalsite.accounts",
+    "evalsite.webhooks",
     "datasets.apps.DatasetsConfig",
     "judging.apps.JudgingConfig",
 ]

@@ -29,4 +29,5 @@ urlpatterns = [
     path("p/<slug:slug>/rating/", include(people.raters)),
     path("p/<slug:slug>/rubrics/", include("judging.rubrics.urls")),
     path("p/<slug:slug>/runs/", include("judging.run_urls")),
+    path("p/<slug:slug>/webhooks/", include("evalsite.webhooks.urls")),
 ]

@@ -27,7 +27,7 @@ TASKS = (
     "administration",
 )
 KINDS = ("pass-fail", "scores", "categories", "comparisons", "checklists", "rules")
-REFERENCE = ("moving", "glossary", "prompts", "metrics-file", "results", "imports", "notebook")
+REFERENCE = ("moving", "glossary", "prompts", "metrics-file", "results", "imports", "notebook", "webhooks")
 GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *KINDS, *REFERENCE)}
 _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 

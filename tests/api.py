@@ -35,6 +35,9 @@ class Api:
             f"/api/v1/{path}", {} if body is None else body, "application/json", headers=headers
         )
 
+    def delete(self, path: str) -> Any:
+        return self.client.delete(f"/api/v1/{path}", headers=self.headers)
+
     def upload(self, path: str, *, key: str = "", **fields: Any) -> Any:
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
         return self.client.post(f"/api/v1/{path}", fields, headers=headers)

@@ -28,6 +28,7 @@ from datasets.models import (
 from evalsite.accounts.models import ApiToken, Draft, Invitation, Membership, Project, User
 from evalsite.derived import of_subjects
 from evalsite.models import StoredReply
+from evalsite.webhooks.models import Delivery, Webhook
 from judging.deletion.kinds import (
     Scope,
     file_imports,
@@ -153,6 +154,8 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (SavedColumns, "project"),
     (SavedView, "project"),
     (Notice, "project"),
+    (Delivery, "webhook__project"),
+    (Webhook, "project"),
     (CachedReply, "project"),
     (LicenceThresholds, "project"),
     (Measurement, "project"),

@@ -21,6 +21,9 @@ from datasets.models import Attachment, FileImport, Version
 from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
+from evalsite.webhooks.events import emit_test
+from evalsite.webhooks.models import Delivery
+from evalsite.webhooks.services import webhook_create
 from judging.core.licensing import Sizes
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import Thresholds, licence_figures
@@ -191,6 +194,12 @@ table(
     "runs:archive runs:restore runs:pause runs:resume runs:cancel runs:retry runs:extend runs:keep_answers "
     "runs:import_confirm runs:import_discard runs:report_revoke_link",
 )
+table(GET, MANAGE, "webhooks:list webhooks:webhook")
+table(
+    POST,
+    MANAGE,
+    "webhooks:rotate webhooks:test webhooks:on webhooks:off webhooks:delete webhooks:send_again",
+)
 table(GET, READ, "trust:judges")
 table(GET, MANAGE, "trust:thresholds")
 table(GET, READ, "look:list look:groups look:export look:new look:go_on look:answer")
@@ -239,6 +248,7 @@ def places(
         **look_places(project, version, cast["bob"]),
         **rubric_places(project, version),
         **trust_places(project, cast),
+        **webhook_places(project),
     }
 
 
@@ -370,6 +380,13 @@ def rubric_places(project: Project, version: Version) -> Places:
         },  # the row is set aside: nothing is sent
         "rubrics": {**row, "fields": {"line-0": "discarded"}},
     }
+
+
+def webhook_places(project: Project) -> Places:
+    """URL parameters of a webhook with a delivery."""
+    webhook, _secret = webhook_create(project=project, url="https://hooks.example/", events=["run.finished"])
+    emit_test(webhook)
+    return {"webhooks": {"webhook": webhook.pk, "delivery": Delivery.objects.get(webhook=webhook).pk}}
 
 
 def trust_places(project: Project, cast: dict[str, User]) -> Places:
