@@ -45,23 +45,42 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 ALIKE_ON_ALL_DATABASES = (
     "tests/browser/",
     "tests/evalsite/web/",
-    *(f"tests/evalsite/test_{name}.py" for name in ("access", "language_and_colours", "pages")),
+    *(f"tests/evalsite/test_{name}.py" for name in ("access", "language_and_colours", "mcp", "pages")),
+    *(
+        f"tests/evalsite/api/test_{name}.py"
+        for name in ("client", "description", "description_holds", "errors", "every_address")
+    ),
     *(
         f"tests/evalsite/accounts/test_{name}.py"
-        for name in ("passwords", "projects", "sign_in", "single_sign_on", "local_mode")
+        for name in (
+            "create_token",
+            "invitations",
+            "local_mode",
+            "log_api",
+            "members",
+            "passwords",
+            "projects",
+            "sign_in",
+            "single_sign_on",
+        )
     ),
     *(
         f"tests/datasets/views/test_{name}.py"
-        for name in ("file_import", "format_guide", "repair", "version")
+        for name in ("attach", "file_import", "format_guide", "repair", "row_edit", "upload", "version")
     ),
+    "tests/datasets/test_api.py",
     "tests/datasets/versions/test_round_trip.py",
     "tests/judging/test_guides.py",
     "tests/judging/people/test_blind_side.py",
     "tests/judging/deletion/test_pages.py",
     "tests/judging/endpoints/test_pages.py",
-    *(f"tests/judging/metrics/editor/test_{name}.py" for name in ("preview", "scripts")),
-    "tests/judging/metrics/rule_editor/test_pages.py",
-    *(f"tests/judging/metrics/test_{name}.py" for name in ("reference_pages", "transfer")),
+    "tests/judging/look/test_pages.py",
+    "tests/judging/metrics/editor/",
+    "tests/judging/metrics/rule_editor/",
+    *(
+        f"tests/judging/metrics/test_{name}.py"
+        for name in ("gallery", "prompt_draft", "reading_page", "reference_pages", "transfer")
+    ),
     *(
         f"tests/judging/management/test_{name}.py"
         for name in (
@@ -70,17 +89,42 @@ ALIKE_ON_ALL_DATABASES = (
             "evaluate_pairs",
             "import_dataset_command",
             "import_results_command",
+            "measure_metric_command",
             "report_command",
             "rules_command",
         )
     ),
+    *(f"tests/judging/people/test_{name}.py" for name in ("presets", "rating_export", "two_files")),
     *(f"tests/judging/people/views/test_{name}.py" for name in ("desk", "evaluations")),
     *(f"tests/judging/reports/comparison/test_{name}.py" for name in ("changes", "views")),
     *(
         f"tests/judging/reports/test_{name}.py"
-        for name in ("files", "notebook_docs", "outcomes", "pages", "people_result", "published_results")
+        for name in (
+            "ci",
+            "files",
+            "notebook_docs",
+            "outcomes",
+            "pages",
+            "people_result",
+            "published_results",
+            "sharing",
+        )
     ),
-    *(f"tests/judging/review/test_{name}.py" for name in ("judgement_page", "permissions")),
+    *(
+        f"tests/judging/review/test_{name}.py"
+        for name in (
+            "columns",
+            "filter_menu",
+            "grid",
+            "judgement_page",
+            "permissions",
+            "rule_lines",
+            "saved_views",
+        )
+    ),
+    "tests/judging/status/",
+    "tests/judging/test_drafts.py",
+    *(f"tests/judging/trust/test_{name}.py" for name in ("judges", "pages", "whole_path")),
     "tests/judging/review/teamwork/test_pages.py",
     "tests/judging/transfer/results_import/test_pages.py",
     *(f"tests/judging/runs/test_{name}.py" for name in ("new_run", "run_page")),
