@@ -104,6 +104,8 @@ class Action(models.TextChoices):
     LOOK_PROPOSED = "look.proposed", _("Groups proposed by a model")
     RUBRIC_DRAFTED = "rubric.drafted", _("Rubric drafted by a model")
     RUBRIC_DECIDED = "rubric.decided", _("Draft of a rubric decided")
+    GALLERY_SAVED = "gallery.saved", _("Metric saved to the project's gallery")
+    GALLERY_REMOVED = "gallery.removed", _("Metric removed from the project's gallery")
     METRIC_MEASURED = "metric.measured", _("Gallery metric measured")
     TRAIN_LABELLED = "train.labelled", _("Train labels stored for a metric")
     OVERRIDE_ADDED = "override.added", _("Score overridden")

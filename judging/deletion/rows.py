@@ -49,7 +49,7 @@ from judging.look.models import (
     TrainLabel,
 )
 from judging.metrics.lint import OF_VERSION as LINTS_OF_VERSION
-from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.models import GalleryEntry, Metric, MetricVersion
 from judging.people.models import (
     Adjudication,
     Assignment,
@@ -162,6 +162,7 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (Suspension, "licence__metric_version__metric__project"),
     (Licence, "metric_version__metric__project"),
     (TrainLabel, "metric__project"),
+    (GalleryEntry, "metric__project"),
     (MetricVersion, "metric__project"),
     (Metric, "project"),
 )

@@ -34,6 +34,16 @@ class MetricVersion(models.Model):
         constraints = [models.UniqueConstraint(fields=["metric", "number"], name="metric_version_once")]
 
 
+class GalleryEntry(models.Model):
+    """A metric in its project's own gallery, as it was when it was saved there."""
+
+    metric = models.OneToOneField(Metric, on_delete=models.CASCADE, related_name="gallery_entry")
+    version = models.ForeignKey(MetricVersion, on_delete=models.CASCADE, related_name="+")
+    sentence = models.CharField(max_length=200, blank=True, default="", help_text="what it is for")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
 class DraftState(models.TextChoices):
     DRAFT = "draft", _("draft")
     DONE = "done", _("done")

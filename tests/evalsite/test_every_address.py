@@ -144,13 +144,13 @@ table(
     WORK,
     "metrics:list metrics:new metrics:gallery metrics:rules_start metrics:rules_new metrics:rules_reference "
     "metrics:reference metrics:import metrics:export_all metrics:edit metrics:export metrics:compare "
-    "metrics:export_version metrics:versions metrics:version metrics:reading",
+    "metrics:export_version metrics:versions metrics:version metrics:reading metrics:keep",
 )
 table(
     POST,
     WORK,
     "metrics:preview metrics:lint metrics:try metrics:rules_preview metrics:rules_lint metrics:rules_try "
-    "metrics:past_replies metrics:copy metrics:archive metrics:restore metrics:restore_version",
+    "metrics:past_replies metrics:leave metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")
 table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # Rita and Adam are its raters

@@ -19,7 +19,7 @@ from datasets.core.kinds import CHECKLIST, COMPARISON
 from datasets.core.variables import computed
 from judging.core.answer_format import Language
 from judging.core.builtin import BUILTINS, PAIR, Builtin, with_reference
-from judging.core.gallery.fields import FIELDS
+from judging.core.gallery.fields import FIELDS, MappedField
 from judging.core.gallery.prompt import composed
 from judging.core.gallery.record import Record
 from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
@@ -130,6 +130,11 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         builtin = self.builtin and "data.ref_answer" in BUILTINS[f"{self.builtin}.en"].source
         names = [name for name in self.shows if name in FIELDS]
         return ["reference"] if builtin else list(dict.fromkeys([*names, *self.fields]))
+
+    @property
+    def field_specs(self) -> dict[str, MappedField]:
+        """What is known of each field in `mapped_fields`."""
+        return {name: FIELDS[name] for name in self.mapped_fields}
 
     def item(self, example: Example) -> JudgedItem:
         """What this metric judges in an example. Fields that it reads and the row lacks are None."""

@@ -69,7 +69,9 @@ FIELDS: dict[str, MappedField] = {
 _BETWEEN = re.compile(r"[\s_\-]+")
 
 
-def guessed_fields(names: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+def guessed_fields(
+    names: Iterable[str], columns: Iterable[str], fields: Mapping[str, MappedField] = FIELDS
+) -> dict[str, str]:
     """The likely column of a data set for each of these fields; a field without one is left out. A column is used once.
 
     The order of aliases decides; case, blanks, hyphens and underscores don't count.
@@ -77,19 +79,21 @@ def guessed_fields(names: Iterable[str], columns: Iterable[str]) -> dict[str, st
     by_plain = {_plain(column): column for column in reversed(list(columns))}
     mapping: dict[str, str] = {}
     for name in names:
-        matches = (by_plain.get(_plain(alias)) for alias in FIELDS[name].aliases)
+        matches = (by_plain.get(_plain(alias)) for alias in fields[name].aliases)
         column = next((match for match in matches if match and match not in mapping.values()), None)
         if column:
             mapping[name] = column
     return mapping
 
 
-def unmapped(names: Iterable[str], mapping: Mapping[str, str]) -> list[str]:
+def unmapped(
+    names: Iterable[str], mapping: Mapping[str, str], fields: Mapping[str, MappedField] = FIELDS
+) -> list[str]:
     """The fields among these that have to be mapped and are not."""
     return [
         name
         for name in names
-        if not mapping.get(name) and not FIELDS[name].fallback and not FIELDS[name].optional
+        if not mapping.get(name) and not fields[name].fallback and not fields[name].optional
     ]
 
 

@@ -13,9 +13,10 @@ from datasets.core.kinds import COMPARISON
 from datasets.messages import translated
 from evalsite.accounts.models import Project
 from judging.core.gallery import TASKS, Card, searched
-from judging.core.gallery.fields import FIELDS
+from judging.core.gallery.own import OwnCard
 from judging.core.gallery.record import Record
 from judging.metrics.editor.kind_fields import CANDIDATES, GIVES_NAMES
+from judging.metrics.gallery.own import card_of, entries_of
 from judging.rule_messages import reader_language
 
 TASK_NAMES: dict[str, str | Promise] = {
@@ -76,9 +77,14 @@ def records_of(project: Project) -> dict[str, Record]:
     return {card: record for read in card_records for card, record in read(project).items()}
 
 
+def label_of(card: Card, name: str) -> str:
+    """A field as it is shown; a column of the project's own metric is shown by its name."""
+    return name if isinstance(card, OwnCard) else translated(card.field_specs[name].label)
+
+
 def shown(card: Card, record: Record | None = None) -> ShownCard:
     language = reader_language()
-    needs = [translated(FIELDS[name].label) for name in card.mapped_fields if not FIELDS[name].optional]
+    needs = [label_of(card, name) for name, field in card.field_specs.items() if not field.optional]
     gives = str(GIVES_NAMES[kind_of(card)])
     name, sentence = card.name.text(language), card.sentence.text(language)
     return ShownCard(card, name, sentence, gives, needs, record or card.record)
@@ -101,6 +107,18 @@ def shown_tasks(query: QueryDict, project: Project) -> list[ShownTask]:
 
 def task_choices(query: QueryDict) -> list[Choice]:
     return [Choice(task, str(TASK_NAMES[task]), query.get("task") == task) for task in TASKS]
+
+
+def own_cards(project: Project, query: QueryDict) -> list[ShownCard]:
+    """The project's own gallery, if the query filters by no task, as it does with the rest."""
+    words, gives = query.get("q", "").casefold().split(), query.get("gives", "")
+    cards = [] if query.get("task") else [card_of(entry) for entry in entries_of(project)]
+    return [
+        shown(card)
+        for card in cards
+        if (not gives or kind_of(card) == gives)
+        and all(word in f"{card.name.en} {card.sentence.en}".casefold() for word in words)
+    ]
 
 
 def gives_choices(query: QueryDict) -> list[Choice]:

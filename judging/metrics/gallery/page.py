@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from django.http import HttpRequest, QueryDict
 
-from datasets.messages import translated
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.gallery import LANGUAGES, Card, Start
-from judging.core.gallery.fields import FIELDS, guessed_fields, unmapped
+from judging.core.gallery.fields import guessed_fields, unmapped
+from judging.core.gallery.own import OwnCard
 from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
@@ -22,7 +22,7 @@ from judging.metrics.editor import samples
 from judging.metrics.editor.preview import PromptPreview, preview_prompt
 from judging.metrics.editor.samples import Sample
 from judging.metrics.editor.scripts import ScriptRun, script_runs
-from judging.metrics.gallery.cards import shown
+from judging.metrics.gallery.cards import label_of, shown
 from judging.rule_messages import reader_language
 
 MAX_COLUMN = 60  # characters of the name of a column that is offered
@@ -58,7 +58,7 @@ class CardPage:
     """One request for the page of a card. `typed`: in, row_version, endpoint, and `field-NAME` for each field."""
 
     def __init__(self, request: HttpRequest, project: Project, card: Card, typed: QueryDict) -> None:
-        self.project, self.card, self.typed = project, card, typed
+        self.request, self.project, self.card, self.typed = request, project, card, typed
         self.last_version = samples.last_version(request, project, typed)
 
     @cached_property
@@ -74,7 +74,7 @@ class CardPage:
     @cached_property
     def mapping(self) -> dict[str, str]:
         """The chosen column of each field, or one guessed by its name."""
-        guessed = guessed_fields(self.card.mapped_fields, self.columns)
+        guessed = guessed_fields(self.card.mapped_fields, self.columns, self.card.field_specs)
         mapping: dict[str, str] = {}
         for name in self.card.mapped_fields:
             column = self.typed.get(_PREFIX + name)
@@ -88,10 +88,10 @@ class CardPage:
         return [
             FieldChoice(
                 name,
-                translated(FIELDS[name].label),
+                label_of(self.card, name),
                 column,
                 "data.question" if name == "source" else "ref_answer" if name == "reference" else "",
-                FIELDS[name].optional,
+                self.card.field_specs[name].optional,
                 name in missing,
             )
             for name, column in self.mapping.items()
@@ -100,7 +100,7 @@ class CardPage:
     @cached_property
     def missing(self) -> list[str]:
         """The fields for which a column has to be chosen first."""
-        return unmapped(self.card.mapped_fields, self.mapping)
+        return unmapped(self.card.mapped_fields, self.mapping, self.card.field_specs)
 
     @cached_property
     def start(self) -> Start:
@@ -110,9 +110,12 @@ class CardPage:
 
     @cached_property
     def endpoints(self) -> list[Endpoint]:
-        """The project's endpoints, those with a passed connection test first."""
+        """The project's endpoints, those with a passed connection test first; for a metric of the project, its own
+        judge's before all others."""
         rows = endpoints_of(self.project) if self.card.asks_judge else Endpoint.objects.none()
-        return sorted(rows, key=lambda endpoint: not endpoint.works)
+        own = self.card.source.judges[:1] if isinstance(self.card, OwnCard) else ()
+        first = own[0].endpoint if own else None
+        return sorted(rows, key=lambda endpoint: (endpoint.pk != first, not endpoint.works))
 
     @cached_property
     def endpoint(self) -> Endpoint | None:
@@ -127,9 +130,14 @@ class CardPage:
         return with_endpoint(self.start.definition, self.endpoint)
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is a metric of the project."""
+        return isinstance(self.card, OwnCard)
+
+    @property
     def needs_editing(self) -> bool:
         """Whether something has to be written before the metric can be used: the labels of a category."""
-        return self.card.gives == "category"
+        return self.card.gives == "category" and not self.is_own
 
     @property
     def can_use(self) -> bool:
@@ -154,7 +162,9 @@ class CardPage:
 
     def context(self) -> dict[str, Any]:
         more = {
-            name: value for read in card_contexts for name, value in read(self.project, self.card).items()
+            name: value
+            for read in ([] if self.is_own else card_contexts)
+            for name, value in read(self.project, self.card).items()
         }
         return more | {
             "page": self,

@@ -204,3 +204,37 @@ def test_the_first_run_of_a_new_project_starts_within_eight_clicks(
 def test_the_chosen_language_stays_chosen(client: Client, retrieved: Version) -> None:
     page = client.post(card("faithful"), {"in": "zh"}).text
     assert '<option value="zh" selected' in page
+
+
+def test_a_metric_of_the_project_is_saved_to_its_gallery_and_used_on_other_columns(
+    client: Client, retrieved: Version, live: Endpoint, project: Project
+) -> None:
+    client.post(card("faithful"), {"use": "1", "endpoint": live.pk, "in": "en"})
+    metric = Metric.objects.get()
+    keep = f"/p/physics/metrics/{metric.pk}/gallery/"
+    assert "Save to the gallery" in client.get(f"/p/physics/metrics/{metric.pk}/").text
+    client.post(keep, {"sentence": "For support tickets."})
+    entry = metric.gallery_entry
+    listed = client.get(NEW).text
+    assert "For support tickets." in listed
+    assert card(f"own-{entry.pk}") in listed
+    imported(project, "Others", [row("Open when?", "At 9.", topic="hours")])
+    page = client.get(card(f"own-{entry.pk}")).context["page"]
+    assert page.missing == ["passages"]
+    client.post(card(f"own-{entry.pk}"), {"use": "1", "endpoint": live.pk, "field-passages": "topic"})
+    made = MetricDefinition.from_json(newest_version(Metric.objects.latest("pk")).definition)
+    assert "data.topic" in made.judges[0].template
+    client.post(f"{keep}remove/")
+    assert card(f"own-{entry.pk}") not in client.get(NEW).text
+    assert client.get(card(f"own-{entry.pk}")).status_code == 404
+
+
+def test_a_metric_of_another_project_is_not_offered(
+    client: Client, version: Version, live: Endpoint, client_of: ClientOf, charlie: User
+) -> None:
+    client.post(card("concise"), {"use": "1", "endpoint": live.pk})
+    client.post(f"/p/physics/metrics/{Metric.objects.get().pk}/gallery/", {"sentence": ""})
+    entry = Metric.objects.get().gallery_entry
+    elsewhere = client_of(charlie)
+    assert elsewhere.get(f"/p/elsewhere/metrics/gallery/own-{entry.pk}/").status_code == 404
+    assert f"own-{entry.pk}" not in elsewhere.get("/p/elsewhere/metrics/new/").text
