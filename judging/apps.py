@@ -62,7 +62,11 @@ class JudgingConfig(AppConfig):
         "remove_deleted": "judging.deletion.services",
     }
     short_jobs = ("compute_figures", "compute_slices")
-    reconcilers = ("judging.engine.reconcile.reconcile", "judging.reports.comparison.results.delete_old")
+    reconcilers = (
+        "judging.engine.reconcile.reconcile",
+        "judging.people.states.schedules_apply",
+        "judging.reports.comparison.results.delete_old",
+    )
 
     def ready(self) -> None:
         from datasets.versions.file_import import take_verdicts, verdict_pages

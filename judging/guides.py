@@ -23,6 +23,7 @@ TASKS = (
     "aligning",
     "reports",
     "rating",
+    "studies",
     "reviewing",
     "administration",
 )

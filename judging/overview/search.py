@@ -17,7 +17,7 @@ from evalsite.access import May
 from evalsite.accounts.models import Membership, Project
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric
-from judging.people.models import EvaluationRater
+from judging.people.selectors import rating_parts
 from judging.records.models import PEOPLE, Run
 
 if TYPE_CHECKING:
@@ -198,13 +198,10 @@ def _members(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
 def _to_rate(request: HttpRequest, words: list[str], most: int) -> list[Hit]:
     """Evaluations in which the user rates; raters can't find others."""
     allowed = access.projects_where(request, May.RATE).filter(archived_at=None)
-    mine = EvaluationRater.objects.filter(
-        user=access.signed_in(request),
-        left_at=None,
-        evaluation__closed_at=None,
-        evaluation__run__archived_at=None,
-        evaluation__run__project__in=allowed.values("pk"),
-    ).select_related("evaluation__run__project")
+    mine = rating_parts().filter(
+        user=access.signed_in(request), evaluation__run__project__in=allowed.values("pk")
+    )
+    mine = mine.select_related("evaluation__run__project")
     runs = [rater.evaluation.run for rater in _named(mine, words, "evaluation__run__name")[:most]]
     return [
         Hit(run.name, reverse("desk:page", args=[run.project.slug, run.pk]), run.project.name) for run in runs

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest
 
 from evalsite import access
@@ -18,7 +19,8 @@ from judging.records.models import Run
 
 
 def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evaluation:
-    """Return a project's evaluation by the number of its run; with May.RATE only one in which the user rates.
+    """Return a project's evaluation by the number of its run; with May.RATE only one in which the user rates, no draft,
+    and while a pilot runs only for those in it.
 
     Raises Http404 or PermissionDenied.
     """
@@ -27,9 +29,11 @@ def get_evaluation(request: HttpRequest, slug: str, pk: int, may: May) -> Evalua
         run__project=project, run=pk
     )
     if may == May.RATE:
-        evaluations = evaluations.filter(raters__user=access.signed_in(request), raters__left_at=None)
+        user = access.signed_in(request)
+        in_pilot = Q(pilot_below=None) | Q(raters__in_pilot=True)
+        evaluations = evaluations.filter(in_pilot, raters__user=user, raters__left_at=None)
     evaluation = evaluations.first()
-    if evaluation is None:
+    if evaluation is None or (may == May.RATE and evaluation.state == "draft"):
         raise Http404
     evaluation.run.project = project
     access.loaded(request, evaluation.run)

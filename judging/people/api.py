@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from ninja import Router, Schema, Status
+from ninja import Field, Router, Schema, Status
+from pydantic import AwareDatetime
 
 from evalsite import access
 from evalsite.access import May
@@ -22,7 +24,9 @@ from evalsite.api.uploads import answer_upload, multipart, one_file_of
 from evalsite.api.waiting import Wait, wait_until
 from evalsite.web.headers import download_headers
 from evalsite.web.request_limits import file_too_large
+from judging.core.people.study import StudyState
 from judging.core.results_file.records import RefusedLine
+from judging.people import services, states
 from judging.people.access import get_evaluation, rates_here
 from judging.people.api_forms import CriterionIn, EvaluationIn, filled_forms
 from judging.people.labels import bad_line_sentence, import_problem
@@ -32,6 +36,7 @@ from judging.people.rating_export import csv_lines, jsonl_lines, record_page
 from judging.people.rating_import import MOST_BYTES, import_begin
 from judging.people.selectors import evaluations_page
 from judging.people.services import evaluation_create
+from judging.runs.api import unknown
 
 router = Router()
 EVALUATION = "projects/{slug}/evaluations/{evaluation}"
@@ -39,11 +44,16 @@ RATINGS = "evaluation_ratings"
 
 
 class EvaluationOut(Schema):
-    """`id`: of its run, as in addresses. `about_run`: the run whose answers are rated. `ratings` of `needed`."""
+    """`id`: of its run, as in addresses. `about_run`: the run whose answers are rated. `ratings` of `needed`. `state`:
+    draft, open, paused or closed. `pilot`: number of items of the pilot while it runs."""
 
     id: int
     name: str
     open: bool
+    state: StudyState
+    starts_at: datetime | None
+    ends_at: datetime | None
+    pilot: int | None
     dataset: int
     version: int
     about_run: int | None
@@ -56,6 +66,22 @@ class EvaluationOut(Schema):
     criteria: list[CriterionIn]
     created_at: datetime
     url: str
+
+
+class StateIn(Schema):
+    """`open` opens a draft, resumes a paused evaluation or reopens a closed one."""
+
+    state: Literal["open", "paused", "closed"]
+
+
+class ScheduleIn(Schema):
+    """When it opens (a draft) and closes by itself; null: by hand. The pilot is set while it is a draft: number of
+    items and user names of its raters; null: none."""
+
+    starts_at: AwareDatetime | None = None
+    ends_at: AwareDatetime | None = None
+    pilot_items: int | None = Field(None, ge=1, lt=2**31)
+    pilot_raters: list[str] = Field([], max_length=1000)
 
 
 class RatingsImportOut(Schema):
@@ -109,6 +135,53 @@ def create(request: HttpRequest, slug: str, body: EvaluationIn) -> Status[Any]:
 def evaluation(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, Any]:
     """Its figures are in the report of the run with the same id."""
     return evaluation_out(get_evaluation(request, slug, evaluation, May.READ_JUDGEMENTS))
+
+
+@router.post(f"{EVALUATION}/state", response=EvaluationOut, summary="Open, pause or close")
+def change_state(request: HttpRequest, slug: str, evaluation: Id, body: StateIn) -> dict[str, Any]:
+    """Nothing changes if it is in this state. 409: only an open evaluation can be paused."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    change = _CHANGES.get((row.state, body.state))
+    if change is not None:
+        change(evaluation=row, by=access.signed_in(request))
+    elif row.state != body.state:
+        raise ApiError(409, "not_open", _("Only an open evaluation can be paused."))
+    return evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
+
+
+_CHANGES: dict[tuple[str, str], Callable[..., bool]] = {
+    ("draft", "open"): states.study_open,
+    ("paused", "open"): states.study_resume,
+    ("closed", "open"): services.evaluation_reopen,
+    ("open", "paused"): states.study_pause,
+    **{(state, "closed"): services.evaluation_close for state in ("draft", "open", "paused")},
+}
+
+
+@router.post(f"{EVALUATION}/schedule", response=EvaluationOut, summary="Dates and pilot")
+def change_schedule(request: HttpRequest, slug: str, evaluation: Id, body: ScheduleIn) -> dict[str, Any]:
+    """Replaces both dates, and the pilot of a draft."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    raters = dict(row.raters.filter(left_at=None).values_list("user__username", "pk"))
+    strange = next((name for name in body.pilot_raters if name not in raters), None)
+    if strange is not None:
+        raise unknown("pilot_raters", _("There is nothing called “%(name)s”.") % {"name": strange})
+    pilot_raters = [raters[name] for name in body.pilot_raters]
+    schedule = states.Schedule(body.starts_at, body.ends_at, body.pilot_items, pilot_raters)
+    try:
+        states.schedule_change(evaluation=row, schedule=schedule, by=access.signed_in(request))
+    except ValidationError as error:
+        fields = {name: " ".join(texts) for name, texts in error.message_dict.items()}
+        raise ApiError(422, message=" ".join(fields.values()), fields=fields) from None
+    return evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
+
+
+@router.post(f"{EVALUATION}/end-pilot", response=EvaluationOut, summary="End the pilot")
+def end_pilot(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, Any]:
+    """All raters get the rest of the items. Nothing changes if no pilot runs."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    states.pilot_end(evaluation=row, by=access.signed_in(request))
+    return evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
 
 
 @router.get(f"{EVALUATION}/ratings", response=Page[dict[str, Any]], url_name=RATINGS, summary="Ratings")
@@ -182,6 +255,10 @@ def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
         "id": run.pk,
         "name": run.name,
         "open": evaluation.open,
+        "state": evaluation.state,
+        "starts_at": evaluation.starts_at,
+        "ends_at": evaluation.ends_at,
+        "pilot": evaluation.pilot_items if evaluation.pilot_below is not None else None,
         "dataset": run.version.dataset_id,
         "version": run.version.number,
         "about_run": evaluation.about_run_id,

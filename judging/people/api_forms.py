@@ -37,7 +37,7 @@ class EvaluationIn(Schema):
     """What is rated: `version` (its id, or {dataset, number}) or answers of a `run`, of those that match `filter` (a
     query string of its list). `kind`: single, as_it_stands, reference, versions, every_pair, balanced or baseline;
     empty: the page's first proposal. `candidates`, `baseline`: names; null: all. `raters`: user names. Shares in
-    percent."""
+    percent. `draft`: raters see nothing of it until it is opened."""
 
     name: str = Field(min_length=1, max_length=200)
     version: int | NumberedVersion | None = None
@@ -61,6 +61,7 @@ class EvaluationIn(Schema):
     hidden_roles: list[str] = Field([], max_length=10)
     raters: list[str] = Field([], max_length=1000)
     guideline: str = Field("", max_length=50_000)
+    draft: bool = False
     seed: int | None = None
     criteria: list[CriterionIn] = Field(min_length=1, max_length=10)
 

@@ -13,15 +13,15 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet, Sum
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from evalsite import clock
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record, record_all
 from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
 from judging.core.people.sampling import side_for
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
-from judging.people.selectors import pace
+from judging.people.selectors import IN_PLAY, pace
 from judging.records.seal import closed_for_rating
 
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
@@ -46,13 +46,14 @@ def claim(
 
     `loaded`: assignment ids that the page already has; they are not returned again. `submitting`: ids whose verdicts
     are being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the
-    evaluation is closed, the user does not rate in it, or no items are available. Rows and responses are prefetched.
+    evaluation is not open, the user does not rate in it (or not in its pilot), or no items are available. Rows and
+    responses are prefetched.
     """
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    if rater is None or not evaluation.open:
+    if rater is None or not evaluation.open or (evaluation.pilot_below is not None and not rater.in_pilot):
         return []
-    now = timezone.now()
+    now = clock.now()
     expired = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, lease_until__lt=now
     )
@@ -104,15 +105,18 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     """The maximum number of items this rater may hold now."""
-    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    usual = Item.objects.filter(IN_PLAY, evaluation=evaluation, needed__gt=0)
     free = usual.aggregate(free=Sum("free", default=0))["free"]
     waiting = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
     )
     ended = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
     had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=ended))
-    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None).annotate(had=had)
-    capacities = {active.pk: max(0, evaluation.items_count - active.had) for active in raters}
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
+    items = evaluation.items_count
+    if evaluation.pilot_below is not None:
+        raters, items = raters.filter(in_pilot=True), evaluation.pilot_items or 0
+    capacities = {active.pk: max(0, items - active.had) for active in raters.annotate(had=had)}
     mine = capacities.pop(rater.pk)
     return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(capacities.values())))
 
@@ -129,7 +133,7 @@ def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
 
 def lease_end(evaluation: Evaluation) -> datetime:
     """The end of a lease that starts now."""
-    return timezone.now() + timedelta(minutes=evaluation.lease_minutes)
+    return clock.now() + timedelta(minutes=evaluation.lease_minutes)
 
 
 def release(assignments: list[Assignment]) -> int:
@@ -197,12 +201,12 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     """Items with a free seat that this rater has not had, from the rater's starting rank on, wrapping around; by need
     only those with the most free seats."""
-    unseen = Item.objects.filter(evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
+    unseen = Item.objects.filter(IN_PLAY, evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
     unseen = unseen.exclude(row__in=closed_for_rating(evaluation.run))
     if evaluation.order == Order.NEED:
         most = unseen.order_by("-free").values_list("free", flat=True).first()
         unseen = unseen.filter(free=most) if most else unseen
-    start = starting_rank(evaluation.seed, rater.pk, evaluation.items_count)
+    start = starting_rank(evaluation.seed, rater.pk, evaluation.pilot_below or evaluation.items_count)
     by_rank = unseen.order_by("rank").values_list("pk", flat=True)
     later = list(by_rank.filter(rank__gte=start)[:count])
     return later + list(by_rank.filter(rank__lt=start)[: count - len(later)])
@@ -273,7 +277,7 @@ def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None
 def rater_leave(*, rater: EvaluationRater, by: User) -> None:
     """Remove a rater: reserved items are released, ratings are kept."""
     evaluation = locked(rater.evaluation_id)
-    if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=timezone.now()):
+    if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=clock.now()):
         return
     release(list(Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED)))
     audit(Action.RATER_LEFT, evaluation, by, rater=rater.user.username)

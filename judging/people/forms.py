@@ -158,6 +158,13 @@ class EvaluationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=_("Markdown. Each criterion can have its own guideline too."),
     )
+    draft = forms.BooleanField(
+        label=_("Keep it as a draft"),
+        required=False,
+        help_text=_(
+            "Raters see nothing of it until you open it. Gold items, dates and a pilot can be prepared."
+        ),
+    )
     seed = forms.IntegerField(label=_("Random seed"), min_value=0, max_value=SEEDS - 1, required=False)
 
     def __init__(
@@ -297,6 +304,7 @@ class EvaluationForm(forms.Form):
             shows_reference=sent["shows_reference"],
             hidden_roles=sent["hidden_roles"],
             guideline=sent["guideline"],
+            draft=sent["draft"],
         )
 
 

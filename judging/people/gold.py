@@ -19,6 +19,7 @@ from judging.people.assignments import locked
 from judging.people.item_criteria import criteria_for
 from judging.people.labels import problems_of
 from judging.people.models import Evaluation, Item
+from judging.people.pilot import pilot_bound_store
 from judging.records.models import Run, RunCandidate
 from judging.records.seal import in_split
 
@@ -59,6 +60,7 @@ def gold_add(*, evaluation: Evaluation, gold: Sequence[Item]) -> int:
                 needed=0,
                 free=0,
             )
+    pilot_bound_store(evaluation)
     return len(gold)
 
 

@@ -10,13 +10,14 @@ from functools import cached_property
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Response, Row, Version
+from evalsite import clock
 from evalsite.accounts.models import User
 from evalsite.deletable import Everything
 from judging.core.people.criteria import Criterion
+from judging.core.people.study import Course, StudyState, state_at
 from judging.records.models import Run, RunMetric
 
 
@@ -84,14 +85,34 @@ class Evaluation(models.Model):
     next_position = models.PositiveIntegerField(
         default=0, help_text="position of the next judgement in the run"
     )
+    draft = models.BooleanField(default=False, help_text="not opened yet: raters see nothing of it")
+    paused_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
+    starts_at = models.DateTimeField(null=True, help_text="when a draft opens by itself")
+    ends_at = models.DateTimeField(null=True, help_text="when it closes by itself")
+    pilot_items = models.PositiveIntegerField(null=True, help_text="size of the pilot")
+    pilot_below = models.PositiveIntegerField(
+        null=True, help_text="while the pilot runs, only items with a lower rank are assigned"
+    )
 
     objects = NotDeletedEvaluations()
     all_objects = Everything()
 
     @property
+    def state(self) -> StudyState:
+        course = Course(
+            self.draft,
+            self.paused_at is not None,
+            self.closed_at is not None,
+            self.starts_at,
+            self.ends_at,
+        )
+        return state_at(course, clock.now())
+
+    @property
     def open(self) -> bool:
-        return self.closed_at is None
+        """Whether raters can rate now."""
+        return self.state == "open"
 
     @cached_property
     def metrics(self) -> list[RunMetric]:
@@ -169,6 +190,7 @@ class EvaluationRater(models.Model):
     joined_at = models.DateTimeField(auto_now_add=True)
     left_at = models.DateTimeField(null=True)
     place = models.PositiveIntegerField(default=0, help_text="number of items assigned so far")
+    in_pilot = models.BooleanField(default=False, help_text="whether they rate while the pilot runs")
 
     class Meta:
         constraints = [
@@ -268,7 +290,7 @@ class Rating(models.Model):
     ratings_import = models.ForeignKey(
         "RatingsImport", on_delete=models.SET_NULL, null=True, related_name="ratings", help_text="the file"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
 
     class Meta:
         constraints = [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
-from django.utils import timezone
 
+from evalsite import clock
 from judging.core.values import Value
 from judging.people.labels import values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
@@ -60,7 +60,7 @@ def overall(evaluation: Evaluation) -> Overall:
     sums = usual.aggregate(
         ratings=Sum("rated", default=0), needed=Sum("needed", default=0), items=Count("pk")
     )
-    since = timezone.now() - _RECENT
+    since = clock.now() - _RECENT
     held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
     recent = Assignment.objects.filter(
         rater__evaluation=evaluation, state=AssignmentState.RATED, item__needed__gt=0, rated_at__gte=since

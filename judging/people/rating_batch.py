@@ -13,10 +13,10 @@ from datetime import datetime
 from uuid import UUID, uuid4, uuid5
 
 from django.db.models import F, OuterRef, Q, Subquery
-from django.utils import timezone
 
 from datasets.core.kinds import CHECKLIST
 from datasets.models import Response, Row
+from evalsite import clock
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
 from judging.core.people.parts import UnknownLine, value_by_id
 from judging.core.results_file.fields import Refusal
@@ -248,7 +248,7 @@ class RatingBatch:
         key: UUID,
         values: dict[int, Value],
     ) -> None:
-        item, side, at = match.item, _side(line, match), line.at or timezone.now()
+        item, side, at = match.item, _side(line, match), line.at or clock.now()
         assignment = self._assignment(item, rater, side, at)
         assignment.attempt += 1
         rating = Rating(

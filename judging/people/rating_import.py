@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import islice
 
 from django.db import transaction
-from django.utils import timezone
 
 from datasets import uploads
 from datasets.services import store
+from evalsite import clock
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from evalsite.storage import files
@@ -108,7 +108,7 @@ def _read(hold: Hold, ratings_import: RatingsImport) -> None:
             )
         hold.pause()
     with transaction.atomic():
-        hold.store(ratings_import, state=ImportState.DONE, line=ratings_import.lines, ended_at=timezone.now())
+        hold.store(ratings_import, state=ImportState.DONE, line=ratings_import.lines, ended_at=clock.now())
         hold.finish()
         if ratings_import.new:
             audit(
@@ -143,6 +143,6 @@ def _undo(hold: Hold, ratings_import: RatingsImport) -> None:
             break
         hold.pause()
     with transaction.atomic():
-        hold.store(ratings_import, state=ImportState.UNDONE, ended_at=timezone.now())
+        hold.store(ratings_import, state=ImportState.UNDONE, ended_at=clock.now())
         hold.finish()
     files.delete(ratings_import.stored_as)

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
+from evalsite import clock
 from evalsite.accounts.models import User
 from judging.core.people.criteria import accepted, active_seconds, canonical
 from judging.core.values import Value
@@ -33,7 +33,7 @@ from judging.records.seal import closed_for_rating
 
 
 class DeskRefused(Exception):
-    """Nothing was stored, except a draft if the evaluation is closed or the rater has left."""
+    """Nothing was stored, except a draft if the evaluation is closed or paused, or the rater has left."""
 
     def __init__(self, code: str) -> None:
         """`code`: its sentence is `labels.refusal_sentence`."""
@@ -81,8 +81,8 @@ def submit(
 
     A repeated submission (same key, or another tab) returns the first one with `repeated` set. A verdict that arrives
     after its lease ended is stored; if all seats are taken by then, it is `extra`. Raises ValuesRefused or a
-    DeskRefused: if the evaluation or the item's test is closed, or the rater has left, the values are saved as a
-    draft.
+    DeskRefused: if the evaluation or the item's test is closed, it is paused, or the rater has left, the values are
+    saved as a draft.
     """
     try:
         with transaction.atomic():
@@ -96,7 +96,7 @@ def submit(
                 take_seat(held)
             return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key)
     except DeskRefused as refused:
-        if refused.code in ("closed", "left", "test_closed"):
+        if refused.code in ("closed", "paused", "left", "test_closed"):
             draft_save(assignment=assignment, values=values, comment=comment)
         raise
 
@@ -110,7 +110,7 @@ def _current_verdict(assignment: Assignment) -> Rating | None:
 
 def _check_open(held: Assignment) -> None:
     if not held.evaluation.open:
-        raise DeskRefused("closed")
+        raise DeskRefused("paused" if held.evaluation.state == "paused" else "closed")
     if held.rater.left_at is not None:
         raise DeskRefused("left")
     if held.item.row_id in closed_for_rating(held.evaluation.run):
@@ -146,7 +146,7 @@ def _store(
     if assignment.state != AssignmentState.RATED:
         Item.objects.filter(pk=assignment.item_id).update(rated=F("rated") + 1)
     assignment.state, assignment.rating, assignment.draft = AssignmentState.RATED, rating, ""
-    assignment.rated_at, assignment.seconds = timezone.now(), assignment.seconds + rating.seconds
+    assignment.rated_at, assignment.seconds = clock.now(), assignment.seconds + rating.seconds
     assignment.save()
     return rating
 

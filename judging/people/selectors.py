@@ -10,6 +10,7 @@ from functools import cache
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
+from evalsite import clock
 from evalsite.accounts.models import Membership, Project, Role, User
 from evalsite.web.paging import newest_first
 from judging.core.people.assignment import gold_to_come
@@ -23,6 +24,19 @@ from judging.records.models import Judgement, Run
 from judging.records.seal import sealed_items
 
 PER_PAGE = 50
+IN_PLAY = Q(evaluation__pilot_below=None) | Q(rank__lt=F("evaluation__pilot_below"))
+"""Items that can be assigned now: while a pilot runs only its own."""
+
+
+def rating_parts() -> QuerySet[EvaluationRater]:
+    """The raters of the evaluations that show themselves to raters now: neither draft nor closed, and while a pilot
+    runs only those in it."""
+    now = clock.now()
+    begun = Q(evaluation__draft=False) | Q(evaluation__starts_at__lte=now)
+    unended = Q(evaluation__ends_at=None) | Q(evaluation__ends_at__gt=now)
+    in_pilot = Q(evaluation__pilot_below=None) | Q(in_pilot=True)
+    parts = EvaluationRater.objects.filter(begun, unended, in_pilot, left_at=None, evaluation__closed_at=None)
+    return parts.filter(evaluation__run__archived_at=None)
 
 
 def evaluations_page(
@@ -52,13 +66,8 @@ class RatingTask:
 def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
     """The open evaluations of these projects in which the user rates; those with items left first. Three queries,
     plus some for evaluations with gold items or repeats."""
-    rating = EvaluationRater.objects.filter(
-        user=user,
-        left_at=None,
-        evaluation__closed_at=None,
-        evaluation__run__archived_at=None,
-        evaluation__run__project__in=projects.values("pk"),
-    ).select_related("evaluation__run__project")
+    rating = rating_parts().filter(user=user, evaluation__run__project__in=projects.values("pk"))
+    rating = rating.select_related("evaluation__run__project")
     parts = list(rating.order_by("evaluation"))
     opened, own = _open_items([part.evaluation_id for part in parts]), _counts_of([part.pk for part in parts])
     tasks = [
@@ -180,7 +189,7 @@ class _RaterCounts:
 
 def _open_items(evaluations: Collection[int]) -> Counter[int]:
     """{evaluation: items with a free seat}."""
-    opened = Item.objects.filter(evaluation__in=evaluations, free__gt=0).order_by()
+    opened = Item.objects.filter(IN_PLAY, evaluation__in=evaluations, free__gt=0).order_by()
     return Counter(dict(opened.values_list("evaluation").annotate(items=Count("pk"))))
 
 
@@ -206,7 +215,7 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
     if not rater.evaluation.repeat_share:
         return 0
     own = Assignment.objects.filter(rater=rater).exclude(state=AssignmentState.RELEASED)
-    twice = Item.objects.filter(evaluation=rater.evaluation_id, repeats__isnull=False)
+    twice = Item.objects.filter(IN_PLAY, evaluation=rater.evaluation_id, repeats__isnull=False)
     had = own.values("item")
     opened = twice.filter(free__gt=0).exclude(pk__in=had).count()
     rated = twice.filter(pk__in=had.exclude(state=AssignmentState.SKIPPED)).count()

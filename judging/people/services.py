@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets.core.kinds import CHECKLIST
 from datasets.models import Version
 from datasets.services import version_lock
-from evalsite import archiving
+from evalsite import archiving, clock
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from judging.core.people.criteria import Criterion
@@ -43,6 +42,7 @@ class Terms:
     shows_reference: bool = False
     hidden_roles: list[str] = field(default_factory=list)
     guideline: str = ""
+    draft: bool = False
 
 
 @transaction.atomic
@@ -56,7 +56,8 @@ def evaluation_create(
     user: User | None,
     terms: Terms | None = None,
 ) -> Evaluation:
-    """Create an open evaluation and draw its items. Raises ValidationError with a message for users."""
+    """Create an evaluation, open unless it is to be a draft, and draw its items. Raises ValidationError with a message
+    for users."""
     terms, choice = terms or Terms(), _with_names(choice)
     version_lock(choice.version)
     if choice.other_version:
@@ -161,7 +162,7 @@ def _run(
         rows=len({thing.row for thing in sampled.things}),
         total=len(sampled.things) * terms.overlap * criteria,
         created_by=user,
-        started_at=timezone.now(),
+        started_at=clock.now(),
     )
     RunCandidate.objects.bulk_create([RunCandidate(run=run, candidate_id=pk) for pk in sampled.candidates])
     return run
@@ -234,27 +235,31 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
 
 
 @transaction.atomic
-def evaluation_close(*, evaluation: Evaluation, by: User) -> bool:
+def evaluation_close(*, evaluation: Evaluation, by: User | None) -> bool:
     """Close the evaluation: reserved items are released, drafts are kept. False if it was already closed."""
     evaluation = locked(evaluation)
-    if not evaluation.open:
+    if evaluation.closed_at is not None:
         return False
-    evaluation.closed_at = timezone.now()
+    evaluation.closed_at = clock.now()
     evaluation.save(update_fields=["closed_at"])
     release(list(Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED)))
-    Run.objects.filter(pk=evaluation.run_id).update(state=RunState.FINISHED, finished_at=timezone.now())
+    Run.objects.filter(pk=evaluation.run_id).update(state=RunState.FINISHED, finished_at=clock.now())
     audit(Action.EVALUATION_CLOSED, evaluation, by)
     return True
 
 
 @transaction.atomic
 def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
-    """Reopen the evaluation, so that raters may continue. False if it was open."""
+    """Reopen the evaluation, so that raters may continue; an end that has passed is taken away. False if it was not
+    closed."""
     evaluation = locked(evaluation)
-    if evaluation.open:
+    if evaluation.state != "closed":
         return False
-    evaluation.closed_at = None
-    evaluation.save(update_fields=["closed_at"])
+    evaluation.closed_at = evaluation.paused_at = None
+    evaluation.draft = False
+    if evaluation.ends_at is not None and evaluation.ends_at <= clock.now():
+        evaluation.ends_at = None
+    evaluation.save(update_fields=["closed_at", "paused_at", "draft", "ends_at"])
     Run.objects.filter(pk=evaluation.run_id).update(state=RunState.RUNNING, finished_at=None)
     audit(Action.EVALUATION_REOPENED, evaluation, by)
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.people.views import adjudication, evaluations, gold, new
+from judging.people.views import adjudication, evaluations, gold, new, states
 from judging.people.views import desk as rate
 
 organisers = (
@@ -13,6 +13,11 @@ organisers = (
         path("", evaluations.evaluations, name="list"),
         path("new/", new.new, name="new"),
         path("<int:pk>/", evaluations.detail, name="detail"),
+        path("<int:pk>/open/", evaluations.act, {"action": "open"}, name="open"),
+        path("<int:pk>/pause/", evaluations.act, {"action": "pause"}, name="pause"),
+        path("<int:pk>/resume/", evaluations.act, {"action": "resume"}, name="resume"),
+        path("<int:pk>/end-pilot/", evaluations.act, {"action": "end_pilot"}, name="end_pilot"),
+        path("<int:pk>/schedule/", states.schedule, name="schedule"),
         path("<int:pk>/close/", evaluations.act, {"action": "close"}, name="close"),
         path("<int:pk>/reopen/", evaluations.act, {"action": "reopen"}, name="reopen"),
         path("<int:pk>/archive/", evaluations.act, {"action": "archive"}, name="archive"),

@@ -20,7 +20,8 @@ let fetching = null;
 let fetchAgain = false; // another fetch was requested during the current one
 let failure = ""; // why the server can't be reached: see connectionError
 let failures = 0; // so far; a reply to an earlier request says nothing about a later failure
-let open = items.dataset.state === "open";
+let state = items.dataset.state;
+let open = state === "open";
 let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
 
@@ -128,6 +129,7 @@ function handleResponse(data, before = failures) {
   if (data.progress) document.getElementById("progress").innerHTML = data.progress;
   if (submissions.entries.length || before !== failures) updateStatus();
   else recovered();
+  state = data.state ?? state;
   if ("open" in data) openOrClose(data.open && data.code !== "closed");
 }
 
@@ -167,7 +169,7 @@ function updateStatus() {
   const done = document.getElementById("done");
   const why = failure || (submissions.entries.length && "sending");
   done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
-  const shown = !open ? "closed" : why ? "waiting" : "nothing";
+  const shown = !open ? (state === "paused" ? "paused" : "closed") : why ? "waiting" : "nothing";
   for (const one of done.querySelectorAll("[data-case]")) one.hidden = one.dataset.case !== shown;
   done.querySelector("[data-undo-form]").hidden = !open;
   if (shown !== "waiting") return;

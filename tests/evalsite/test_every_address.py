@@ -165,12 +165,13 @@ table(
 table(
     GET,
     WORK,
-    "people:new people:gold people:import people:imported people:rename_sides",
+    "people:new people:gold people:import people:imported people:rename_sides people:schedule",
 )
 table(
     POST,
     WORK,
-    "people:close people:reopen people:archive people:restore people:add_raters people:leave people:reassign "
+    "people:open people:pause people:resume people:end_pilot people:close people:reopen people:archive "
+    "people:restore people:add_raters people:leave people:reassign "
     "people:use_as_gold people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")

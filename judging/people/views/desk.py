@@ -319,7 +319,13 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
 def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     progress = selectors.progress(evaluation=evaluation, user=signed_in(request))
     bar = render_to_string("people/_desk_progress.html", {"progress": progress})
-    return {"progress": bar, "left": progress.left, "open": evaluation.open, "token": get_token(request)}
+    return {
+        "progress": bar,
+        "left": progress.left,
+        "open": evaluation.open,
+        "state": evaluation.state,
+        "token": get_token(request),
+    }
 
 
 def _wants_json(request: HttpRequest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -24,7 +25,7 @@ from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.item_outcomes import ItemKind
 from judging.core.results_file.records import RefusedLine
-from judging.people import assignments, progress, services
+from judging.people import assignments, progress, services, states
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
@@ -105,7 +106,17 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "people/detail.html", context)
 
 
-_ACTIONS = {
+_ACTIONS: dict[str, tuple[Callable[..., bool], Any]] = {
+    "open": (states.study_open, gettext_lazy("Opened. Raters can begin.")),
+    "pause": (
+        states.study_pause,
+        gettext_lazy("Paused. All ratings are kept; reserved items are free again."),
+    ),
+    "resume": (states.study_resume, gettext_lazy("Resumed. Raters can continue.")),
+    "end_pilot": (
+        states.pilot_end,
+        gettext_lazy("The pilot has ended. All raters get the rest of the items."),
+    ),
     "close": (
         services.evaluation_close,
         gettext_lazy("Closed. All ratings are kept, and you can reopen it."),
@@ -125,7 +136,7 @@ _ACTIONS = {
 @login_required
 @require_POST
 def act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
-    """Close, reopen, archive or restore the evaluation."""
+    """Open, pause, resume, close, reopen, archive or restore the evaluation, or end its pilot."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     service, done = _ACTIONS[action]
     if service(evaluation=evaluation, by=access.signed_in(request)):

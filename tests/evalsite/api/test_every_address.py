@@ -71,6 +71,9 @@ TABLE = {
     "get projects/{slug}/evaluations": LOOK,
     "post projects/{slug}/evaluations": WORK,
     "get projects/{slug}/evaluations/{evaluation}": LOOK,
+    "post projects/{slug}/evaluations/{evaluation}/state": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/schedule": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/end-pilot": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings": LOOK,
     "post projects/{slug}/evaluations/{evaluation}/ratings": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings/imports/{ratings_import}": WORK,
@@ -91,6 +94,7 @@ BODIES: dict[str, Any] = {
     "post projects/{slug}/endpoints": {"url": "http://127.0.0.1:9/v1", "model": "m"},
     f"post {RUN}/judgements/{{judgement}}/override": {"value": 5, "reason": "x"},
     f"post {RUN}/judgements/{{judgement}}/comments": {"text": "x"},
+    "post projects/{slug}/evaluations/{evaluation}/state": {"state": "paused"},
     "post projects/{slug}/evaluations": {"name": "x", "criteria": [{"name": "quality"}]},
 }
 

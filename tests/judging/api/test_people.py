@@ -95,3 +95,22 @@ def test_secrets_of_endpoints_go_in_and_never_out(adam: User, project: Project) 
 def test_an_endpoint_is_refused_by_field(adam: User, project: Project) -> None:
     reply = Api(adam).post("projects/physics/endpoints", {"url": "ftp://x", "model": "m", "ca_pem": "é"})
     assert set(reply.json()["error"]["fields"]) == {"url", "ca_pem"}
+
+
+def test_states_dates_and_the_pilot_of_a_study(alice: User, rita: User, project: Project) -> None:
+    evaluation, api = make_evaluation(project, [rita], rows=3, draft=True), Api(alice)
+    path = f"{PATH}/{evaluation.run_id}"
+
+    def state_after(reply: Any) -> str:
+        assert reply.status_code == 200, reply.text
+        return str(reply.json()["state"])
+
+    assert api.post(f"{path}/state", {"state": "paused"}).status_code == 409
+    pilot = {"ends_at": "2031-01-01T10:00:00+08:00", "pilot_items": 1, "pilot_raters": ["rita"]}
+    assert state_after(api.post(f"{path}/schedule", pilot)) == "draft"
+    refused = api.post(f"{path}/schedule", {"pilot_items": 9, "pilot_raters": ["rita"]})
+    assert (refused.status_code, [*refused.json()["error"]["fields"]]) == (422, ["pilot_items"])
+    for state in ("open", "paused", "open", "closed", "open"):
+        assert state_after(api.post(f"{path}/state", {"state": state})) == state
+    assert api.get(path).json()["pilot"] == 1
+    assert api.post(f"{path}/end-pilot", {}).json()["pilot"] is None
