@@ -86,6 +86,7 @@ from judging.trust.models import (
     LicenceThresholds,
     Measurement,
     Opening,
+    PromptSuggestion,
     SealedTest,
     Split,
     SplitRow,
@@ -235,6 +236,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     SealedTest.objects.filter(evaluation__run=run).update(evaluation=None)
     in_batches(Evaluation.all_objects.filter(run=run), checkpoint)
     Opening.objects.filter(run=run).update(run=None)
+    PromptSuggestion.objects.filter(run=run).update(run=None)
     delete_ids(Run, [run.pk])
 
 
@@ -244,6 +246,7 @@ def _delete_splits(dataset: Dataset, checkpoint: Checkpoint) -> None:
     in_batches(Opening.objects.filter(test__split__dataset=dataset), checkpoint)
     in_batches(SealedTest.objects.filter(split__dataset=dataset), checkpoint)
     in_batches(SplitRow.objects.filter(split__dataset=dataset), checkpoint)
+    in_batches(PromptSuggestion.objects.filter(split__dataset=dataset), checkpoint)
     in_batches(Split.objects.filter(dataset=dataset), checkpoint)
 
 

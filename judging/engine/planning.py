@@ -236,6 +236,9 @@ def rows_to_plan(run: Run) -> list[int]:
     if run.rubric_rows_left_out:
         unreadable = unreadable_rows(run.version)
         rows = [row for row in rows if row not in unreadable]
+    if run.only_rows is not None:
+        only = set(run.only_rows)
+        rows = [row for row in rows if row in only]
     size = len(rows) if run.sample_size is None else min(run.sample_size, len(rows))
     planned = set(run.judgements.values_list("row_id", flat=True).distinct())
     if size == len(rows) and run.stop_width is None:

@@ -104,6 +104,9 @@ class Run(Deletable):
     sample_size = models.PositiveIntegerField(
         null=True, help_text="number of rows drawn at random; null: all rows"
     )
+    only_rows = models.JSONField(
+        null=True, help_text="ids of the rows that it is limited to; null: the version's"
+    )
     seed = models.BigIntegerField(default=0)
     bad_rows_left_out = models.PositiveIntegerField(default=0)
     rubric_rows_left_out = models.PositiveIntegerField(
@@ -199,7 +202,8 @@ class Run(Deletable):
     def extendable(self) -> bool:
         """Whether the run has finished on a sample of its rows."""
         size = self.sample_size or 0
-        return self.by_workers and self.state == RunState.FINISHED and 0 < size < self.version.valid_rows
+        sampled = self.only_rows is None and 0 < size < self.version.valid_rows
+        return self.by_workers and self.state == RunState.FINISHED and sampled
 
     @property
     def by_people(self) -> bool:

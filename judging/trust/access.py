@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from evalsite import access
 from evalsite.access import May
+from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
+from judging.metrics.selectors import newest_version
+from judging.people.access import rates_here
+from judging.records.models import RunMetric
+from judging.trust.dev import run_metrics_of
 from judging.trust.models import Licence, SealedTest
 
 READ, ACT, MANAGE = May.READ_JUDGEMENTS, May.RUN, May.MANAGE
@@ -37,3 +42,27 @@ def get_licence(request: HttpRequest, slug: str, pk: int, may: May = READ) -> Li
         "metric_version__metric__project", "opening__run", "opening__test", "opened_by"
     )
     return get_object_or_404(licences, metric_version__metric__project=project, pk=pk)
+
+
+def get_judged(
+    request: HttpRequest, slug: str, pk: int, run_metric: int, may: May = READ
+) -> tuple[SealedTest, RunMetric]:
+    """A test by its split, and the newest run of a version of its metric on its data set. Raises Http404 or
+    PermissionDenied."""
+    test = get_test(request, slug, pk, may)
+    used = run_metrics_of(test.split.metric, test.split)
+    chosen = next((each for each in used if each.pk == run_metric), None)
+    if chosen is None:
+        raise Http404
+    chosen.run.project = test.split.metric.project
+    return test, chosen
+
+
+def rates_test(request: HttpRequest, test: SealedTest) -> bool:
+    """Whether the user still rates the test's answers, so that labels and verdicts are hidden from them."""
+    return test.evaluation is not None and rates_here(request, test.evaluation.run)
+
+
+def is_program(test: SealedTest) -> bool:
+    """Whether the metric is a rule program, whose editor has no prompt."""
+    return bool(MetricDefinition.from_json(newest_version(test.split.metric).definition).rules)

@@ -100,12 +100,28 @@ def dev_agreements(split: Split) -> list[DevAgreement]:
     labels = labels_in(split, DEV)
     agreements: list[DevAgreement] = []
     for run_metric in reversed(run_metrics_of(split.metric, split)[:MOST_VERSIONS] if labels else []):
-        agrees = agrees_with(values_in(split, run_metric), labels)
-        if agrees and run_metric.metric_version is not None:
+        if run_metric.metric_version is not None:
+            before = agreements[-1] if agreements else None
             number = run_metric.metric_version.number
-            change = _change(agreements[-1], agrees) if agreements else None
-            agreements.append(DevAgreement(run_metric, number, rate_by_rows(agrees), agrees, change))
+            if agreement := agreement_of(split, run_metric, labels, number, before):
+                agreements.append(agreement)
     return agreements[::-1]
+
+
+def agreement_of(
+    split: Split,
+    run_metric: RunMetric,
+    labels: Mapping[Answer, Label],
+    version: int,
+    before: DevAgreement | None,
+) -> DevAgreement | None:
+    """The agreement in a run with these labels, with what changed from another one; None without an answer that has
+    both."""
+    agrees = agrees_with(values_in(split, run_metric), labels)
+    if not agrees:
+        return None
+    change = _change(before, agrees) if before else None
+    return DevAgreement(run_metric, version, rate_by_rows(agrees), agrees, change)
 
 
 def agrees_with(values: Mapping[Answer, Value], labels: Mapping[Answer, Label]) -> dict[Answer, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from datasets.core.variables import response_data
 from evalsite.truncation import truncate
@@ -116,9 +117,20 @@ class Disagreements:
         stored = Judgement.objects.select_related(*parts).get(pk=judgement)
         stored.run.project = self.split.metric.project
         reply = first_replies({judgement: stored.replies_from_id or judgement}, EXCERPT).get(judgement, "")
-        comments = _comments(self.split, each.answer)
-        doubt = doubts_of(self.split, self.split.test.evaluation).get(each.answer, "")
-        return _shown(each, stored, reply, comments, doubt)
+        comments = _comments(self.items.get(each.answer))
+        return _shown(each, stored, reply, comments, self.doubts.get(each.answer, ""))
+
+    @cached_property
+    def items(self) -> Mapping[Answer, int]:
+        """{answer: id of its item}."""
+        evaluation = self.split.test.evaluation
+        return items_of_answers(self.split, evaluation) if evaluation else {}
+
+    @cached_property
+    def doubts(self) -> Mapping[Answer, str]:
+        """The answers with adjudicators."""
+        evaluation = self.split.test.evaluation
+        return doubts_of(evaluation, self.items) if evaluation else {}
 
 
 def _judgements(run_metric: RunMetric, lines: Collection[int], keys: Mapping[int, str]) -> dict[Answer, int]:
@@ -134,10 +146,8 @@ def _judgements(run_metric: RunMetric, lines: Collection[int], keys: Mapping[int
     }
 
 
-def _comments(split: Split, answer: Answer) -> list[str]:
+def _comments(item: int | None) -> list[str]:
     """What raters wrote on an answer."""
-    evaluation = split.test.evaluation
-    item = items_of_answers(split, evaluation).get(answer) if evaluation else None
     if item is None:
         return []
     rated = Assignment.objects.filter(item=item, state=AssignmentState.RATED).exclude(rating__comment="")

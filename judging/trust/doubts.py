@@ -63,12 +63,8 @@ def items_of_answers(split: Split, evaluation: Evaluation) -> dict[Answer, int]:
     }
 
 
-def doubts_of(split: Split, evaluation: Evaluation | None) -> Mapping[Answer, str]:
+def doubts_of(evaluation: Evaluation, items: Mapping[Answer, int]) -> dict[Answer, str]:
     """The answers that were sent to those who adjudicate, or decided by them: `waiting` or `decided`."""
-    if evaluation is None:
-        return {}
     decided, sent = decided_items(evaluation), sent_items(evaluation)
     states = {item: DECIDED if item in decided else WAITING for item in decided | sent}
-    return {
-        answer: states[item] for answer, item in items_of_answers(split, evaluation).items() if item in states
-    }
+    return {answer: states[item] for answer, item in items.items() if item in states}

@@ -15,22 +15,15 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
-from judging.core.metric_definition import MetricDefinition
 from judging.core.worked_examples import with_example
 from judging.metrics.editor.prompt_draft import drafted_template, template_draft
-from judging.metrics.selectors import newest_version
-from judging.people.access import rates_here
 from judging.records.models import RunMetric
-from judging.trust.access import ACT, READ, get_judge, get_test
-from judging.trust.dev import dev_agreements, run_metrics_of
+from judging.trust.access import ACT, READ, get_judge, get_judged, get_test, is_program, rates_test
+from judging.trust.dev import dev_agreements
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import label_doubt
 from judging.trust.models import SealedTest
 from judging.trust.progress import tests_of
-
-
-def _rates(request: HttpRequest, test: SealedTest) -> bool:
-    return test.evaluation is not None and rates_here(request, test.evaluation.run)
 
 
 @login_required
@@ -51,43 +44,26 @@ def agreement(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 
 
 def _agreement(request: HttpRequest, test: SealedTest) -> dict[str, object]:
-    hidden = _rates(request, test)
+    hidden = rates_test(request, test)
     agreements = [] if hidden else dev_agreements(test.split)
     return {"test": test, "metric": test.split.metric, "hidden": hidden, "agreements": agreements}
-
-
-def _of(
-    request: HttpRequest, slug: str, split: int, run_metric: int, may: May
-) -> tuple[SealedTest, RunMetric]:
-    """A test and the run of one of its metric's versions. Raises Http404 or PermissionDenied."""
-    test = get_test(request, slug, split, may)
-    used = run_metrics_of(test.split.metric, test.split)
-    chosen = next((each for each in used if each.pk == run_metric), None)
-    if chosen is None:
-        raise Http404
-    chosen.run.project = test.split.metric.project
-    return test, chosen
 
 
 @login_required
 @require_GET
 def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) -> HttpResponse:
     """An answer of a dev or train row on which a version and people differ, with both reasons."""
-    test, chosen = _of(request, slug, split, run_metric, READ)
-    if test.evaluation is not None and _rates(request, test):
+    test, chosen = get_judged(request, slug, split, run_metric, READ)
+    if test.evaluation is not None and rates_test(request, test):
         return render(request, "reports/hidden.html", {"run": test.evaluation.run})
     metric = test.split.metric
     page = Disagreements(test.split, chosen).page(whole(request.GET.get("judgement", "")))
     context = {"metric": metric, "test": test, "run_metric": chosen, "page": page}
-    if page.shown and page.shown.example and not _is_program(test):
+    context["suggests"] = not is_program(test)
+    if page.shown and page.shown.example and context["suggests"]:
         drafted = drafted_template(metric=metric, user=signed_in(request))
         context |= {"takes": True, "taken": page.shown.example.strip() in drafted}
     return render(request, "trust/disagreements.html", context)
-
-
-def _is_program(test: SealedTest) -> bool:
-    """Whether the metric is a rule program, whose editor has no prompt."""
-    return bool(MetricDefinition.from_json(newest_version(test.split.metric).definition).rules)
 
 
 @login_required
@@ -96,10 +72,10 @@ def take_example(
     request: HttpRequest, slug: str, split: int, run_metric: int, judgement: int
 ) -> HttpResponse:
     """Put a train row's answer into the user's draft of the prompt, as a worked example."""
-    test, chosen = _of(request, slug, split, run_metric, May.METRICS)
+    test, chosen = get_judged(request, slug, split, run_metric, May.METRICS)
     differing = _in_judgement(request, test, chosen, judgement)
     shown = differing.shown(judgement)
-    if not shown.example or _is_program(test):
+    if not shown.example or is_program(test):
         raise Http404
     template_draft(
         metric=test.split.metric,
@@ -114,7 +90,7 @@ def take_example(
 @require_POST
 def doubt(request: HttpRequest, slug: str, split: int, run_metric: int, judgement: int) -> HttpResponse:
     """Send an answer to those who adjudicate: people were wrong."""
-    test, chosen = _of(request, slug, split, run_metric, ACT)
+    test, chosen = get_judged(request, slug, split, run_metric, ACT)
     differing = _in_judgement(request, test, chosen, judgement)
     following = differing.page(judgement).following
     try:
@@ -139,7 +115,7 @@ def doubt(request: HttpRequest, slug: str, split: int, run_metric: int, judgemen
 def _in_judgement(request: HttpRequest, test: SealedTest, chosen: RunMetric, judgement: int) -> Disagreements:
     """The disagreements, one of which is in this judgement. Raises Http404, also for those who rate the answers."""
     differing = Disagreements(test.split, chosen)
-    if _rates(request, test) or judgement not in differing.by_judgement:
+    if rates_test(request, test) or judgement not in differing.by_judgement:
         raise Http404
     return differing
 

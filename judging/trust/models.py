@@ -9,7 +9,7 @@ from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from judging.core.statistics.licence import Thresholds
 from judging.endpoints.models import Endpoint
-from judging.metrics.models import Metric, MetricVersion
+from judging.metrics.models import Metric, MetricVersion, ModelDraft
 from judging.people.models import Evaluation
 from judging.records.models import Run, RunMetric
 
@@ -197,3 +197,17 @@ class Measurement(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["project", "card", "-id"], name="measurement_of_card")]
+
+
+class PromptSuggestion(ModelDraft):
+    """A better template for the first judge of a version, suggested by a model from disagreements on dev and train
+    rows. Somebody takes it into their draft of the prompt, or closes it."""
+
+    split = models.ForeignKey(Split, on_delete=models.CASCADE, related_name="suggestions")
+    metric_version = models.ForeignKey(
+        MetricVersion, on_delete=models.CASCADE, related_name="+", help_text="whose prompt it changes"
+    )
+    template = models.TextField(blank=True, default="")
+    run = models.ForeignKey(
+        Run, on_delete=models.SET_NULL, null=True, related_name="+", help_text="over the dev rows"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.trust import improve_views, judges_views, licence_views, threshold_views, views
+from judging.trust import improve_views, judges_views, licence_views, suggest_views, threshold_views, views
 from judging.trust.gallery import views as gallery_views
 
 app_name = "trust"
@@ -22,6 +22,8 @@ urlpatterns = [
     path("<int:metric>/agreement/", improve_views.agreement, name="agreement"),
     path("tests/<int:split>/versions/", improve_views.versions, name="versions"),
     path(f"{IN_RUN}/", improve_views.disagreements, name="disagreements"),
+    path(f"{IN_RUN}/suggest/", suggest_views.suggest, name="suggest"),
+    path(f"{IN_RUN}/suggest/<int:suggestion>/", suggest_views.decide, name="decide"),
     path(f"{IN_RUN}/<int:judgement>/example/", improve_views.take_example, name="take_example"),
     path(f"{IN_RUN}/<int:judgement>/doubt/", improve_views.doubt, name="doubt"),
     path("licences/<int:licence>/", licence_views.licence, name="licence"),

@@ -42,7 +42,7 @@ from judging.teamwork.marks import Change, change_one
 from judging.transfer.results_import.models import ResultsImport
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.drawing import Asking, sealed_test_draw
-from judging.trust.models import Licence, Measurement, Suspension
+from judging.trust.models import Licence, Measurement, PromptSuggestion, Suspension
 from judging.trust.sources import Source
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
@@ -213,8 +213,8 @@ table(POST, WORK, "look:propose")
 table(GET, WORK, "rubrics:row")
 table(POST, WORK, "rubrics:draft rubrics:decide")
 table(GET, READ, "trust:align trust:licence trust:versions trust:agreement trust:disagreements")
-table(POST, WORK, "trust:take_example trust:doubt")
-table(GET, WORK, "trust:close trust:open")
+table(POST, WORK, "trust:take_example trust:doubt trust:decide")
+table(GET, WORK, "trust:close trust:open trust:suggest")
 table(POST, MANAGE, "trust:expire trust:lift")
 table(GET, WORK, "trust:measurements")
 table(POST, WORK, "trust:measure trust:measure_stop")
@@ -430,6 +430,10 @@ def trust_places(project: Project, cast: dict[str, User]) -> Places:
         project=project, card="faithful", language="en", model="m", definition="{}", answers=1, most_calls=1
     )
     of_card = {"card": "faithful", "measurement": measurement.pk}
+    draft = PromptSuggestion.objects.create(
+        split=split, metric_version=metric.versions.get(), state="draft", model="m", template="x"
+    )
+    of_test["suggestion"] = draft.pk
     return {"trust": {"metric": metric.pk, **of_test, **of_card}, "trust:lift": {"fields": {"reason": "x"}}}
 
 

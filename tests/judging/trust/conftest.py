@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
+from judging.core.licensing import Sizes
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
 from judging.metrics.services import metric_create
-from judging.records.models import Run
+from judging.records.models import Run, RunMetric
+from judging.trust.drawing import Asking, sealed_test_draw
+from judging.trust.models import SealedTest, Split
+from judging.trust.sources import Source
 from tests.judging.judged import JUDGE_URL, a_judged_run, said
+from tests.judging.people.make import rate_each
 from tests.make import a_metric
 
 ROWS = 30
+WRONG = (2, 3, 5, 8, 13, 21)
+"""Lines on which Rita and the judge differ."""
 DEFINITION = a_metric(JUDGE_URL, gives="pass_fail", parse="bool")
 
 
@@ -39,3 +46,26 @@ def run(project: Project, metric: Metric, definition: MetricDefinition, rows: in
     )
     run.metrics.update(metric_version=metric.versions.get())
     return run
+
+
+@pytest.fixture
+def split(run: Run, metric: Metric, alice: User, rita: User) -> Split:
+    """Ten rows of each part, rated by Rita as the judge did, but for six."""
+    split = sealed_test_draw(
+        metric=metric,
+        definition=DEFINITION,
+        source=Source(run.version, run),
+        sizes=Sizes(10, 10, 10),
+        user=alice,
+        asking=Asking([rita]),
+        seed=5,
+    )
+    evaluation = SealedTest.objects.get(split=split).evaluation
+    assert evaluation is not None
+    rate_each(evaluation, rita, lambda item: (item.row.line % 2 == 1) != (item.row.line in WRONG))
+    return Split.objects.get(pk=split.pk)
+
+
+@pytest.fixture
+def judged(run: Run) -> RunMetric:
+    return run.metrics.select_related("run__version__dataset", "metric_version").get()

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from evalsite.accounts.models import User
-from judging.core.licensing import DEV, TRAIN, Sizes
+from judging.core.licensing import DEV, TRAIN
 from judging.core.worked_examples import with_example
 from judging.metrics.editor.prompt_draft import drafted_template
 from judging.metrics.models import Metric
@@ -18,44 +18,17 @@ from judging.records.models import Run, RunMetric
 from judging.trust.dev import dev_agreements, disagreements, labels_in, values_in
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import items_of_answers
-from judging.trust.drawing import Asking, sealed_test_draw
-from judging.trust.models import SealedTest, Split
-from judging.trust.sources import Source
+from judging.trust.models import Split
 from tests.conftest import ClientOf
-from tests.judging.people.make import rate_each
 from tests.judging.trust.conftest import DEFINITION
 
 pytestmark = pytest.mark.django_db
 BASE = "/p/physics/judges/"
-WRONG = (2, 3, 5, 8, 13, 21)  # lines on which Rita and the judge differ
 
 
 @pytest.fixture
 def page(alice: User, client_of: ClientOf) -> Client:
     return client_of(alice)
-
-
-@pytest.fixture
-def split(run: Run, metric: Metric, alice: User, rita: User) -> Split:
-    """Ten rows of each part, rated by Rita as the judge did, but for six."""
-    split = sealed_test_draw(
-        metric=metric,
-        definition=DEFINITION,
-        source=Source(run.version, run),
-        sizes=Sizes(10, 10, 10),
-        user=alice,
-        asking=Asking([rita]),
-        seed=5,
-    )
-    evaluation = SealedTest.objects.get(split=split).evaluation
-    assert evaluation is not None
-    rate_each(evaluation, rita, lambda item: (item.row.line % 2 == 1) != (item.row.line in WRONG))
-    return Split.objects.get(pk=split.pk)
-
-
-@pytest.fixture
-def judged(run: Run) -> RunMetric:
-    return run.metrics.select_related("run__version__dataset", "metric_version").get()
 
 
 def evaluation_of(split: Split) -> Evaluation:
