@@ -28,6 +28,7 @@ from judging.engine.candidates import source_of
 from judging.people.models import Evaluation, ImportState, RatingsImport
 from judging.records.models import IMPORTED, INFER, PEOPLE, WORKED_ON, Run
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
+from judging.trust.models import Split
 from judging.trust.selectors import splits_on_labels_of
 
 JOB = "remove_deleted"
@@ -48,6 +49,8 @@ def obstacle(kind: str, pk: int, *, with_runs: bool) -> str:
         return _("The tests of judges rest on its labels of people: %(names)s. So it is kept.") % {
             "names": names
         }
+    if kind in ("version", "dataset") and (names := _listed(_splits_on_rows(scope))):
+        return _("The tests of judges were drawn from its rows: %(names)s. So it is kept.") % {"names": names}
     if KINDS[kind].uses and not with_runs:
         runs = scope.runs.filter(deleted_at=None)
         if names := _listed(runs.order_by("-pk").values_list("name", flat=True)):
@@ -57,11 +60,19 @@ def obstacle(kind: str, pk: int, *, with_runs: bool) -> str:
     return ""
 
 
-def _splits_on_labels(scope: Scope) -> Any:
+def _splits_on_labels(scope: Scope) -> list[str]:
     """The metrics whose tests took their labels from these evaluations and imports, each with its data set."""
     runs = scope.runs.filter(kind__in=(PEOPLE, IMPORTED), deleted_at=None)
     splits = [split for run in runs for split in splits_on_labels_of(run)]
     return [f"{split.metric.name} · {split.dataset.name}" for split in splits]
+
+
+def _splits_on_rows(scope: Scope) -> list[str]:
+    """The metrics whose tests were drawn from these data sets or versions, or whose labels would go with them."""
+    drawn = Q(dataset__in=scope.datasets.values("pk")) | Q(test__version__in=scope.versions.values("pk"))
+    splits = Split.objects.filter(drawn).select_related("metric", "dataset").order_by("pk")
+    named = [f"{split.metric.name} · {split.dataset.name}" for split in splits]
+    return list(dict.fromkeys([*named, *_splits_on_labels(scope)]))
 
 
 def _listed(names: Any) -> str:

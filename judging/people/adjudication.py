@@ -27,6 +27,7 @@ from judging.people.outcomes import item_kinds
 from judging.people.progress import rated
 from judging.people.sent_items import decided_items, sent_items
 from judging.records.json_text import storable
+from judging.records.seal import waiting_to_open
 from judging.records.stored_judgement import data_of
 
 _BEGINNING = 120  # characters of a question in a list
@@ -95,10 +96,19 @@ def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
     return verdicts
 
 
+class ClosedTest(Exception):
+    """The labels of a judge's test count as they stood when it was closed."""
+
+
 @transaction.atomic
 def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) -> Adjudication:
-    """Record a decision on an item. `values`: canonical, as the page shows them. Raises ValuesRefused."""
+    """Record a decision on an item. `values`: canonical, as the page shows them.
+
+    Raises ValuesRefused, or ClosedTest if the item is in a judge's test that was closed and not opened yet.
+    """
     evaluation = item.evaluation
+    if item.row_id in waiting_to_open(evaluation.run):
+        raise ClosedTest
     decided = accepted(criteria_for(evaluation, item.row), values)
     adjudication = Adjudication.objects.create(
         item=item,

@@ -101,3 +101,10 @@ def in_split(version: Version) -> frozenset[int]:
 def closed_for_rating(run: Run) -> frozenset[int]:
     """Ids of the rows of which an evaluation may take no more ratings, because their test was closed."""
     return _NONE.union(*(read(run) for read in closed_rows))
+
+
+def waiting_to_open(run: Run) -> frozenset[int]:
+    """Ids of the rows of closed tests that were not opened yet: their labels count as they stood when they were
+    closed, so nobody decides on them now."""
+    closed = closed_for_rating(run)
+    return closed & sealed_items(run) if closed else _NONE

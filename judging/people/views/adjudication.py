@@ -20,7 +20,7 @@ from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.people.parts import Part, joined, parts_of
 from judging.people.access import get_evaluation, get_item, rates_here
-from judging.people.adjudication import LEAST, adjudicate, differing, verdicts, with_questions
+from judging.people.adjudication import LEAST, ClosedTest, adjudicate, differing, verdicts, with_questions
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import (
@@ -183,6 +183,14 @@ def _decide(request: HttpRequest, item: Item, form: DecisionForm) -> bool:
         adjudicate(
             item=item, values=form.values(), reason=form.cleaned_data["reason"], by=access.signed_in(request)
         )
+    except ClosedTest:
+        form.add_error(
+            None,
+            _(
+                "This item is in a judge's test that was closed. Its labels count as they stood, until it is opened."
+            ),
+        )
+        return False
     except ValuesRefused as refused:
         for number, why in problems_of(refused).items():
             part = next(part for part in form.parts if part.number == number)

@@ -24,7 +24,7 @@ from judging.core.people.criteria import Criterion
 from judging.metrics.models import Metric
 from judging.metrics.services import metric_create
 from judging.people import assignments, ratings
-from judging.people.adjudication import adjudicate
+from judging.people.adjudication import ClosedTest, adjudicate
 from judging.people.gold import gold_add, gold_of_item, item_at
 from judging.people.models import Assignment, Evaluation, Item
 from judging.people.ratings import DeskRefused
@@ -294,6 +294,23 @@ def test_no_rating_of_a_closed_test_changes_or_is_added(
     with pytest.raises(DeskRefused) as refused:
         act(held)
     assert refused.value.code == "test_closed"
+
+
+def test_labels_of_a_closed_test_are_decided_only_after_it_was_opened(
+    held: list[Assignment], run: Run, cast: dict[str, User]
+) -> None:
+    item = held[0].item
+    with pytest.raises(ClosedTest):
+        adjudicate(item=item, values={0: "bad"}, reason=REASON, by=cast["bob"])
+    address = reverse("people:adjudicate", args=("physics", item.evaluation.run_id, item.number))
+    client = Client()
+    client.force_login(cast["bob"])
+    page = client.post(address, {"value_0": "0", "reason": REASON})
+    assert page.status_code == 422
+    assert "in a judge&#x27;s test that was closed" in page.content.decode()
+    assert REASON in page.content.decode()
+    sealed_test_open(test=Split.objects.get().test, run_metric=run.metrics.get())
+    assert adjudicate(item=item, values={0: "bad"}, reason=REASON, by=cast["bob"]).pk
 
 
 def test_a_rater_gets_no_item_of_a_closed_test(held: list[Assignment]) -> None:

@@ -213,13 +213,27 @@ def test_rows_are_sealed_until_the_first_opening(run: Run, metric: Metric, rated
     assert sealed_lines(run.version) == set()
 
 
-def test_a_licence_outlives_its_run_and_its_data_set(run: Run, metric: Metric, rated: Evaluation) -> None:
+def test_a_licence_outlives_its_run(run: Run, metric: Metric, rated: Evaluation) -> None:
     licence = opened(a_closed_test(run, metric), run)
-    delete_begin(kind="dataset", thing=run.version.dataset, with_runs=True)
+    delete_begin(kind="run", thing=run)
     remove_all()
     connection.check_constraints()
     licence.refresh_from_db()
-    assert (licence.opening, licence.figures["items"], Split.objects.count()) == (None, 24, 0)
+    assert (licence.opening.run, licence.figures["items"]) == (None, 24)
+
+
+@pytest.mark.parametrize("kind", ["version", "dataset"])
+def test_rows_that_a_split_rests_on_are_not_deleted(
+    run: Run, metric: Metric, rated: Evaluation, kind: str
+) -> None:
+    split_of(run, metric)
+    thing: Any = run.version if kind == "version" else run.version.dataset
+    with pytest.raises(ValidationError, match="drawn from its rows: “quality · "):
+        delete_begin(kind=kind, thing=thing, with_runs=True)
+    delete_begin(kind="project", thing=run.project, with_runs=True)
+    remove_all()
+    connection.check_constraints()
+    assert not Split.objects.exists()
 
 
 def report_of(run: Run) -> dict[str, Any]:
