@@ -66,12 +66,14 @@ class JudgingConfig(AppConfig):
         "judging.engine.reconcile.reconcile",
         "judging.people.states.schedules_apply",
         "judging.reports.comparison.results.delete_old",
+        "judging.trust.events.tell_of_dates",
     )
 
     def ready(self) -> None:
         from datasets.versions.file_import import take_verdicts, verdict_pages
         from evalsite import api, demo
         from evalsite.storage import completeness
+        from evalsite.webhooks import turned_off
         from judging import checks  # noqa: F401 - registers itself
         from judging.endpoints.selectors import any_encrypted, metrics_using
         from judging.filters.criteria import CRITERION
@@ -82,7 +84,7 @@ class JudgingConfig(AppConfig):
         from judging.metrics.gallery.cards import card_records
         from judging.metrics.gallery.page import card_contexts
         from judging.metrics.selectors import metrics_that_use
-        from judging.metrics.services import definition_checks
+        from judging.metrics.services import definition_changed, definition_checks
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
         from judging.records.seal import closed_rows, sealed_rows, split_rows
@@ -91,10 +93,12 @@ class JudgingConfig(AppConfig):
         from judging.runs.rerun.parser_trial import RunReplies
         from judging.runs.selectors import imported_facts as facts_of_imported
         from judging.teamwork.filters import FILTERS
+        from judging.teamwork.inbox import notify_webhook_off
         from judging.transfer.export.files import first_sheets
         from judging.transfer.export.records import people_columns
         from judging.transfer.results_import.tool_files import page_of_verdicts, run_of_import
         from judging.trust import seal
+        from judging.trust.events import tell_of_change
         from judging.trust.gallery.views import measuring_context, newest_records
         from judging.trust.leaks import refuse_test_texts
         from judging.trust.report_figures import add_licences
@@ -123,6 +127,8 @@ class JudgingConfig(AppConfig):
         first_sheets.append(report_sheet)
         metrics_using.append(metrics_that_use)
         definition_checks.append(refuse_test_texts)
+        definition_changed.append(tell_of_change)
+        turned_off.append(notify_webhook_off)
         licences_added.append(add_licences)
         sealed_rows.append(seal.sealed_rows)
         split_rows.append(seal.rows_in_splits)

@@ -21,11 +21,14 @@ from datasets.core.rows import NewRow
 from datasets.importing import tables
 from datasets.models import Version, VersionState
 from datasets.uploads import limits_of_kept
+from evalsite.links import absolute_url
 from evalsite.models import Job
 from evalsite.storage import files
 from evalsite.storage.errors import StorageProblem, storage_problem
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import Hold, WorkStopped
+from evalsite.webhooks.events import emit
+from evalsite.webhooks.kinds import Event
 
 log = logging.getLogger("datasets.importing.worker")
 
@@ -244,6 +247,7 @@ class Importer:
             tables.finish(self.hold, VersionState.READY, **figures(summary))
             for follow_up in follow_ups:
                 follow_up(self.version_id)
+            _tell(self.version_id)
 
     def begin(self) -> None:
         """Begin the transaction of a batch.
@@ -274,6 +278,14 @@ class Importer:
         self.hold.check()
         tables.advance(self.hold, bytes_read=self.bytes_read, rows=self.rows)
         self.looked_up = time.monotonic()
+
+
+def _tell(version_id: int) -> None:
+    """Tell webhooks that the version can be used."""
+    version = Version.objects.select_related("dataset__project").get(pk=version_id)
+    dataset = version.dataset
+    url = absolute_url("datasets:version", dataset.project.slug, dataset.pk, version.number)
+    emit(Event.VERSION_READY, dataset.project, pk=version.pk, name=dataset.name, state=version.state, url=url)
 
 
 def figures(summary: Summary) -> dict[str, object]:

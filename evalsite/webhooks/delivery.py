@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -14,6 +14,7 @@ from evalsite import secrets
 from evalsite.audit import Action, record
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import Hold
+from evalsite.webhooks import turned_off
 from evalsite.webhooks.events import JOB, request_delivery
 from evalsite.webhooks.models import Delivery, Webhook
 from evalsite.webhooks.sending import Outcome, Rules, send_all
@@ -23,9 +24,6 @@ RETRY_AFTER = tuple(timedelta(seconds=seconds) for seconds in (5, 60, 10 * 60, 6
 OFF_AFTER = timedelta(days=3)
 AT_A_TIME = 20
 State = Delivery.State
-
-turned_off: list[Callable[[Webhook], object]] = []
-"""Called in the transaction that turns a webhook off because nothing arrived for days. See JudgingConfig.ready."""
 
 
 @jobs.job(JOB, Webhook)

@@ -14,12 +14,14 @@ from django.utils import timezone
 
 from datasets.core.formats import Format
 from datasets.core.variables import data_for, reference_data, response_data, row_data
+from evalsite.webhooks.kinds import Event
 from judging.core.metric_definition import MetricDefinition
 from judging.core.results import JudgedItem, JudgementResult, PreviousReplies
 from judging.core.rules.values import exact_json
 from judging.engine.generation_store import Generated, Unanswered
 from judging.engine.stopping import run_stopped
 from judging.records.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
+from judging.records.run_events import emit_run
 from judging.records.stored_replies import previous_replies, results_before
 
 LEASE_SECONDS = 30.0
@@ -181,12 +183,14 @@ def finish_if_done(run_id: int) -> bool:
     # Checked again in the UPDATE itself, because chunks may have been added in the meantime.
     going = Run.objects.filter(~Exists(open_chunks), pk=run_id)
     if _set_aside(run_id):
-        going, state = going.filter(state=RunState.RUNNING), RunState.CANCELLED
+        going, state, event = going.filter(state=RunState.RUNNING), RunState.CANCELLED, Event.RUN_STOPPED
     else:
-        going, state = going.filter(state__in=_MAY_FINISH), RunState.FINISHED
-    if not going.update(state=state, finished_at=timezone.now(), problem="", problem_detail=""):
-        return False
-    run_stopped(run_id)
+        going, state, event = going.filter(state__in=_MAY_FINISH), RunState.FINISHED, Event.RUN_FINISHED
+    with transaction.atomic():
+        if not going.update(state=state, finished_at=timezone.now(), problem="", problem_detail=""):
+            return False
+        run_stopped(run_id)
+        emit_run(event, run_id)
     return True
 
 

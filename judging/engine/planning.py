@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from datasets.models import Candidate, Row
+from evalsite.webhooks.kinds import Event
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import MetricDefinition
 from judging.engine.rubric_rows import unreadable_rows
@@ -27,6 +28,7 @@ from judging.records.models import (
     RunMetric,
     RunState,
 )
+from judging.records.run_events import emit_run
 
 CHUNK = 100  # judgements leased at a time: large enough for batches, small enough to lose
 LARGER_CHUNK = 200  # in large runs, since a sandbox batch costs 5 ms whatever its size
@@ -211,6 +213,8 @@ def _start_run(run_id: int, total: int) -> None:
         run.state = RunState.RUNNING if works else RunState.FINISHED
         run.finished_at = None if works else timezone.now()
         run.save(update_fields=["started_at", "state", "finished_at"])
+        if not works:
+            emit_run(Event.RUN_FINISHED, run.pk)
 
 
 def _next_position(run: Run) -> int:

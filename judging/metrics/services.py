@@ -20,6 +20,10 @@ definition_checks: list[Callable[[Metric, MetricDefinition], None]] = []
 Added by JudgingConfig.ready."""
 
 
+definition_changed: list[Callable[[MetricVersion, MetricVersion], None]] = []
+"""Called with the newest version and the one after it, in the transaction that saves the latter."""
+
+
 def refuse_definition(metric: Metric, definition: MetricDefinition) -> None:
     """Raise ValidationError with the place if the metric may not have this definition."""
     for check in definition_checks:
@@ -106,6 +110,7 @@ def renamed(definition: MetricDefinition, name: str) -> MetricDefinition:
 
 
 def _changed(metric: Metric, number: int, definition: MetricDefinition, user: User | None) -> MetricVersion:
+    before = newest_version(metric)
     names = {"before": metric.name} if metric.name != definition.name else {}
     record(
         Action.METRIC_CHANGED,
@@ -116,7 +121,10 @@ def _changed(metric: Metric, number: int, definition: MetricDefinition, user: Us
         version=number,
         **names,
     )
-    return _append(metric, number, definition, user)
+    version = _append(metric, number, definition, user)
+    for tell in definition_changed:
+        tell(before, version)
+    return version
 
 
 def _append(metric: Metric, number: int, definition: MetricDefinition, user: User | None) -> MetricVersion:

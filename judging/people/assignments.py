@@ -18,6 +18,9 @@ from django.utils.translation import gettext as _
 from evalsite import clock
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record, record_all
+from evalsite.links import absolute_url
+from evalsite.webhooks.events import emit
+from evalsite.webhooks.kinds import Event
 from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
 from judging.core.people.sampling import side_for
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
@@ -271,6 +274,19 @@ def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None
         project = Project.objects.get(pk=evaluation.run.project_id)
         added = [{"rater": user.username} for user in users if user in new or user in back]
         record_all(Action.RATER_ADDED, added, project=project, thing=evaluation.run, by=by)
+        tell_raters(evaluation)
+
+
+def tell_raters(evaluation: Evaluation) -> None:
+    """Tell webhooks of raters who have work now in an open evaluation, once for each. Call it where one opens."""
+    if not evaluation.open:
+        return
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None, work_told=False)
+    if evaluation.pilot_below is not None:
+        raters = raters.filter(in_pilot=True)
+    count, run = raters.update(work_told=True), evaluation.run
+    url = absolute_url("desk:page", run.project.slug, run.pk)
+    emit(Event.RATING_ASSIGNED, run.project, pk=run.pk, name=run.name, state="open", url=url, times=count)
 
 
 @transaction.atomic

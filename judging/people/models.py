@@ -191,6 +191,7 @@ class EvaluationRater(models.Model):
     left_at = models.DateTimeField(null=True)
     place = models.PositiveIntegerField(default=0, help_text="number of items assigned so far")
     in_pilot = models.BooleanField(default=False, help_text="whether they rate while the pilot runs")
+    work_told = models.BooleanField(default=False, help_text="whether webhooks were told that there is work")
 
     class Meta:
         constraints = [

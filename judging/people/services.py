@@ -16,14 +16,24 @@ from datasets.services import version_lock
 from evalsite import archiving, clock
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.webhooks.kinds import Event
 from judging.core.people.criteria import Criterion
 from judging.core.people.sampling import first_sides, shuffled
 from judging.engine.rubric_rows import unreadable_rows
-from judging.people.assignments import audit, locked, raters_add, release
+from judging.people.assignments import audit, locked, raters_add, release, tell_raters
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
-from judging.people.models import Assignment, AssignmentState, Evaluation, Item, OpensAs, Order, Scheme
+from judging.people.models import (
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    Item,
+    OpensAs,
+    Order,
+    Scheme,
+)
 from judging.people.sampling import ItemChoice, SampledItems, Thing, sample_items
 from judging.records.models import PEOPLE, Run, RunCandidate, RunMetric, RunState
+from judging.records.run_events import emit_run
 from judging.records.seal import in_split
 from judging.runs.services import free_name
 
@@ -245,6 +255,7 @@ def evaluation_close(*, evaluation: Evaluation, by: User | None) -> bool:
     release(list(Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED)))
     Run.objects.filter(pk=evaluation.run_id).update(state=RunState.FINISHED, finished_at=clock.now())
     audit(Action.EVALUATION_CLOSED, evaluation, by)
+    emit_run(Event.EVALUATION_FINISHED, evaluation.run_id)
     return True
 
 
@@ -262,6 +273,7 @@ def evaluation_reopen(*, evaluation: Evaluation, by: User) -> bool:
     evaluation.save(update_fields=["closed_at", "paused_at", "draft", "ends_at"])
     Run.objects.filter(pk=evaluation.run_id).update(state=RunState.RUNNING, finished_at=None)
     audit(Action.EVALUATION_REOPENED, evaluation, by)
+    tell_raters(evaluation)
     return True
 
 

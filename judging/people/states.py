@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from evalsite import clock
 from evalsite.accounts.models import User
 from evalsite.audit import Action
-from judging.people.assignments import audit, locked, release
+from judging.people.assignments import audit, locked, release, tell_raters
 from judging.people.models import Assignment, AssignmentState, Evaluation
 from judging.people.pilot import pilot_bound_store
 from judging.people.services import evaluation_close
@@ -28,6 +28,7 @@ def study_open(*, evaluation: Evaluation, by: User | None) -> bool:
     evaluation.draft = False
     evaluation.save(update_fields=["draft"])
     audit(Action.EVALUATION_OPENED, evaluation, by)
+    tell_raters(evaluation)
     return True
 
 
@@ -53,6 +54,7 @@ def study_resume(*, evaluation: Evaluation, by: User) -> bool:
     evaluation.paused_at = None
     evaluation.save(update_fields=["paused_at"])
     audit(Action.EVALUATION_RESUMED, evaluation, by)
+    tell_raters(evaluation)
     return True
 
 
@@ -112,6 +114,7 @@ def pilot_end(*, evaluation: Evaluation, by: User) -> bool:
     evaluation.pilot_below = None
     evaluation.save(update_fields=["pilot_below"])
     audit(Action.PILOT_ENDED, evaluation, by)
+    tell_raters(evaluation)
     return True
 
 

@@ -1,4 +1,4 @@
-"""Notifications about mentions in comments and about assignments."""
+"""Notifications about mentions in comments, about assignments, and about webhooks that were turned off."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from evalsite.accounts.models import Membership, Project, Role, User
+from evalsite.links import absolute_url
+from evalsite.webhooks.events import emit
+from evalsite.webhooks.kinds import Event
+from evalsite.webhooks.models import Webhook
 from judging.teamwork.models import Comment, Notice, ReviewAction
 
 _READERS = (Role.ANALYST, Role.REVIEWER, Role.ADMIN)
@@ -40,15 +44,27 @@ def notify_mentioned(comment: Comment, mentioned: Iterable[User]) -> None:
     """Notify each mentioned user once. Deletes unread notices of mentions that were edited away."""
     notified = dict(comment.notices.values_list("user", "pk"))
     recipients = {user.pk: user for user in mentioned if user.pk != comment.author_id}
-    project = comment.run.project
-    Notice.objects.bulk_create(
-        [
-            Notice(user=user, project=project, comment=comment)
-            for pk, user in recipients.items()
-            if pk not in notified
-        ]
-    )
+    project, new = comment.run.project, [user for pk, user in recipients.items() if pk not in notified]
+    Notice.objects.bulk_create(Notice(user=user, project=project, comment=comment) for user in new)
+    _tell_of_mentions(comment, len(new))
     comment.notices.filter(read_at=None, user__in=set(notified) - set(recipients)).delete()
+
+
+def _tell_of_mentions(comment: Comment, count: int) -> None:
+    run = comment.run
+    place = (run.project.slug, run.pk, comment.run_metric_id, comment.response_id)
+    url = absolute_url("runs:at", *place)
+    emit(Event.MENTION, run.project, pk=comment.pk, name=run.name, state="new", url=url, times=count)
+
+
+def notify_webhook_off(webhook: Webhook) -> None:
+    """Tell a project's administrators that a webhook was turned off after days of failures."""
+    Notice.objects.bulk_create(
+        Notice(user=user, project=webhook.project, webhook=webhook)
+        for user in User.objects.filter(
+            is_active=True, memberships__project=webhook.project, memberships__role=Role.ADMIN
+        )
+    )
 
 
 def unread_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
@@ -58,7 +74,7 @@ def unread_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
 
 def notices_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
     """A user's notices in these projects, newest first, with their comment or action."""
-    parts = ("project", "comment__author", "comment__run", "action__run", "action__by")
+    parts = ("project", "comment__author", "comment__run", "action__run", "action__by", "webhook")
     notices = Notice.objects.filter(user=user, project__in=projects.values("pk"))
     return notices.select_related(*parts).order_by("-pk")
 

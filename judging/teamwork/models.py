@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Response
 from evalsite.accounts.models import Project, User
+from evalsite.webhooks.models import Webhook
 from judging.records.models import Run, RunMetric
 
 FLAG = ""
@@ -167,12 +168,14 @@ class Comment(AboutAnswer):
 
 
 class Notice(models.Model):
-    """A notification for a user who was mentioned in a comment or got an assignment."""
+    """A notification for a user who was mentioned in a comment or got an assignment, or whose project's webhook was
+    turned off."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, db_index=False, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, null=True, related_name="notices")
     action = models.ForeignKey(ReviewAction, on_delete=models.CASCADE, null=True, related_name="notices")
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     read_at = models.DateTimeField(null=True)
 

@@ -131,6 +131,7 @@ class Licence(models.Model):
     dataset_version = models.PositiveIntegerField()
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
+    lapse_told = models.BooleanField(default=False, help_text="webhooks were told that its date has come")
 
     class Meta:
         indexes = [models.Index(fields=["metric_version", "-opened_at"], name="licence_newest")]

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.webhooks.kinds import Event
 from judging.core.licensing import TEST, Sizes, coded, definition_hash, draw_parts, judged_as, places_of
 from judging.core.statistics.licence import (
     LicenceFigures,
@@ -41,8 +42,10 @@ from judging.trust.answers import (
     value_author,
     verdicts_of,
 )
+from judging.trust.events import emit_licence
 from judging.trust.models import (
     Licence,
+    LicenceState,
     LicenceThresholds,
     Opening,
     SealedTest,
@@ -284,6 +287,7 @@ def licence_suspend(*, licence: Licence, reason: str) -> Suspension:
     metric = licence.metric_version.metric
     _recompute(metric=metric)
     record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason)
+    emit_licence(Event.LICENCE_SUSPENDED, licence, LicenceState.SUSPENDED)
     return Suspension.objects.create(licence=licence, reason=reason)
 
 
