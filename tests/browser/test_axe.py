@@ -42,8 +42,7 @@ NO_PAGES = {
     "look:export": "a file",
     "look:go_on": "leads to an answer",
     "trust:versions": "a part of the page of Align",
-    "trust:disagreements": "needs ratings of the test's rows; it has the parts of the report's disagreements",
-    "trust:licence": "needs a test that was rated; the path to it is tests/judging/trust/test_whole_path.py",
+    "trust:agreement": "a part of the editor",
     "desk:items": "a part of the desk",
     "desk:mine": "a part of the desk",
     "desk:item": "a part of the desk",
@@ -234,6 +233,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         import_table(visitor, site),
         *look_at_answers(visitor, site),
         *draw_a_test(visitor, site),
+        *license_a_judge(visitor, site),
         *evaluate(visitor, site),
         invite(visitor, site),
         share_report(visitor, site),
@@ -299,6 +299,24 @@ def draw_a_test(visitor: APIRequestContext, site: str) -> list[str]:
     align, sizes = "/p/sample/judges/1/", {"test": "5", "dev": "1", "train": "0", "overlap": "1"}
     send(visitor, site, align, {"source": "run-1", **sizes})
     return [align, "/p/sample/judges/2/", "/p/sample/judges/tests/1/close/", "/p/sample/judges/tests/1/open/"]
+
+
+def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
+    """Draw a test from the sample's ratings, close and open it; return the paths of the licence, of the disagreements
+    and of suggested prompts."""
+    align = "/p/sample/judges/1/"
+    drawn_from = f"{align}?source=run-{RUN.split('/')[-2]}"
+    wait_for(visitor, site + drawn_from, 'name="labels"')
+    labels = found_in(visitor.get(site + drawn_from).text(), r'name="labels".*?<option value="(\d+)"')
+    sizes = {"test": "6", "dev": "8", "train": "4", "overlap": "1"}
+    sent = {"source": f"run-{RUN.split('/')[-2]}", "labels": labels, **sizes}
+    send(visitor, site, drawn_from, sent, to=align)
+    send(visitor, site, "/p/sample/judges/tests/2/close/", {})
+    opening = "/p/sample/judges/tests/2/open/"
+    judged = found_in(visitor.get(site + opening).text(), r'name="run_metric" value="(\d+)"')
+    licence, _ = send(visitor, site, opening, {"run_metric": judged})
+    differing = f"/p/sample/judges/tests/2/disagreements/{judged}/"
+    return [licence, differing, f"{differing}suggest/"]
 
 
 def invite(visitor: APIRequestContext, site: str) -> str:
