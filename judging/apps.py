@@ -114,6 +114,7 @@ class JudgingConfig(AppConfig):
             "judging.reports.api",
             "judging.reports.comparison.api",
             "judging.people.api",
+            "judging.people.gold_api",
             "judging.look.api",
             "judging.trust.api",
         ]

@@ -175,7 +175,8 @@ def _lease_again(
     Returns how many."""
     if count <= 0:
         return 0
-    available = Q(item__free__gt=0) | Q(item__needed=0)  # gold and repeats have no seats
+    # Gold and repeats have no seats.
+    available = Q(item__free__gt=0) | Q(item__needed=0, item__gold_removed=False)
     left = Assignment.objects.filter(available, rater=rater, state=AssignmentState.RELEASED)
     if of is not None:
         left = left.filter(pk__in=of)
@@ -218,7 +219,7 @@ def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) 
 def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     if not evaluation.gold_share:
         return []
-    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None)
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False)
     return list(gold.exclude(assignments__rater=rater).order_by("rank").values_list("pk", flat=True)[:count])
 
 

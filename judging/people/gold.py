@@ -13,17 +13,22 @@ from django.db.models import F, Max
 from django.utils.translation import gettext as _
 
 from datasets.models import Candidate, Response, Row
+from evalsite.accounts.models import User
+from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
+from judging.core.people.gold import Accepted, within
 from judging.core.values import Value
-from judging.people.assignments import locked
+from judging.people.assignments import audit, locked, release
 from judging.people.item_criteria import criteria_for
 from judging.people.labels import problems_of
-from judging.people.models import Evaluation, Item
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.people.pilot import pilot_bound_store
+from judging.records.json_text import storable
 from judging.records.models import Run, RunCandidate
 from judging.records.seal import in_split
 
 LONGEST_FILE = 20_000_000
+LONGEST_REASON = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class WrongLine:
 
 
 @transaction.atomic
-def gold_add(*, evaluation: Evaluation, gold: Sequence[Item]) -> int:
+def gold_add(*, evaluation: Evaluation, gold: Sequence[Item], by: User | None = None) -> int:
     """Add gold items (as `gold_of_item` returns them); an ordinary item becomes gold if no rater has had it yet.
 
     Returns how many. Raises ValidationError for an item that a rater has had, or of a judge's train, dev or test rows.
@@ -57,11 +62,32 @@ def gold_add(*, evaluation: Evaluation, gold: Sequence[Item]) -> int:
                 other_response_id=item.other_response_id,
                 first_side=1 + number % 2 if item.other_response_id else None,
                 gold=item.gold,
+                gold_reason=item.gold_reason,
                 needed=0,
                 free=0,
             )
     pilot_bound_store(evaluation)
+    if gold:
+        audit(Action.GOLD_ADDED, evaluation, by, items=len(gold))
     return len(gold)
+
+
+@transaction.atomic
+def gold_change(*, item: Item, gold: Item, by: User) -> None:
+    """Give a gold item the known answers and the reason of `gold` (see `gold_of_item`); a removed one is used again.
+    Hits are counted anew."""
+    evaluation = locked(item.evaluation_id)
+    Item.objects.filter(pk=item.pk).update(gold=gold.gold, gold_reason=gold.gold_reason, gold_removed=False)
+    audit(Action.GOLD_CHANGED, evaluation, by, item=item.number)
+
+
+@transaction.atomic
+def gold_remove(*, item: Item, by: User) -> None:
+    """Take a gold item out: raters no longer get it, its ratings are kept and count in no hits."""
+    evaluation = locked(item.evaluation_id)
+    if Item.objects.filter(pk=item.pk, gold_removed=False).exclude(gold="").update(gold_removed=True):
+        release(list(Assignment.objects.filter(item=item, state=AssignmentState.LEASED)))
+        audit(Action.GOLD_REMOVED, evaluation, by, item=item.number)
 
 
 def _convert_to_gold(evaluation: Evaluation, gold: Item) -> bool:
@@ -78,7 +104,8 @@ def _convert_to_gold(evaluation: Evaluation, gold: Item) -> bool:
     if item.needed:
         _remove_from_sample(evaluation, item)
     item.gold, item.needed, item.free, item.drawn_with = gold.gold, 0, 0, None
-    item.save(update_fields=["gold", "needed", "free", "drawn_with"])
+    item.gold_reason, item.gold_removed = gold.gold_reason, False
+    item.save(update_fields=["gold", "gold_reason", "gold_removed", "needed", "free", "drawn_with"])
     return True
 
 
@@ -89,12 +116,14 @@ def _remove_from_sample(evaluation: Evaluation, item: Item) -> None:
     Run.objects.filter(pk=evaluation.run_id).update(total=F("total") - judgements)
 
 
-def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any]) -> Item:
+def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any], reason: str = "") -> Item:
     """The item with its known values, {criterion name: value}; `A` is its response. Nothing is saved.
 
-    Raises ValidationError with a message for users.
+    Instead of a value there may be a list of accepted ones, the expected one first, or {"value": 4, "within": 1}, which
+    also accepts what is one step away. Raises ValidationError with a message for users.
     """
     item.gold = json.dumps(_gold_values(criteria_for(evaluation, item.row), values), ensure_ascii=False)
+    item.gold_reason = storable(reason.strip()[:LONGEST_REASON]) or ""
     return item
 
 
@@ -140,26 +169,50 @@ def _rated_at(evaluation: Evaluation, row: Row) -> list[int]:
     return [pk for pair in pairs for pk in pair if pk is not None]
 
 
-def _gold_values(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Value]:
+def _gold_values(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict[int, Accepted]:
     numbers = {criterion.name: number for number, criterion in criteria.items()}
     strange = [name for name in values if name not in numbers]
     if strange:
         raise ValidationError(_("There is no criterion called %(name)s.") % {"name": strange[0]})
-    by_number = {numbers[name]: value for name, value in values.items()}
-    chosen = {number: criteria[number] for number in by_number}
-    try:
-        correct = accepted(chosen, by_number)
-    except ValuesRefused as refused:
-        number, why = next(iter(problems_of(refused).items()))
-        raise ValidationError(f"{criteria[number].name}: {why}") from None
+    correct = {
+        numbers[name]: known
+        for name, sent in values.items()
+        if (known := _accepted(criteria[numbers[name]], sent)) is not None
+    }
     if not correct:
         raise ValidationError(_("Enter the correct answer for at least one criterion."))
     return correct
 
 
+def _accepted(criterion: Criterion, sent: Any) -> Accepted | None:
+    """The accepted values of a criterion, checked; None if there is none. See `gold_of_item`."""
+    if isinstance(sent, dict):
+        steps = sent.get("within", 0)
+        if not sent.keys() <= {"value", "within"} or type(steps) is not int or not 0 <= steps < 10:
+            raise ValidationError(
+                _("%(name)s: give a value, a list of values, or value and within (0 to 9).")
+                % {"name": criterion.name}
+            )
+        value = _checked(criterion, sent.get("value"))
+        sent = None if value is None else within(criterion, value, steps)
+    if not isinstance(sent, list):
+        return _checked(criterion, sent)
+    checked = [value for entry in sent if (value := _checked(criterion, entry)) is not None]
+    values = [value for place, value in enumerate(checked) if value not in checked[:place]]
+    return values if len(values) > 1 else next(iter(values), None)
+
+
+def _checked(criterion: Criterion, value: Any) -> Value | None:
+    try:
+        return accepted({0: criterion}, {0: value}).get(0)
+    except ValuesRefused as refused:
+        why = next(iter(problems_of(refused).values()))
+        raise ValidationError(f"{criterion.name}: {why}") from None
+
+
 def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Item], list[WrongLine]]:
-    """Read gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}. Returns
-    the gold items and the rejected lines."""
+    """Read gold from JSON Lines: {"row": 3, "a": "model", "b": "other", "values": {"Preference": "A>B"}}, with a
+    "reason" if wanted. Returns the gold items and the rejected lines."""
     items: list[Item] = []
     wrong: list[WrongLine] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -181,4 +234,7 @@ def _gold_in(evaluation: Evaluation, line: str) -> Item:
         raise ValidationError(_("Each line must be an object with row, a, b and values."))
     row, a, b = record.get("row"), record.get("a"), record.get("b")
     item = item_at(evaluation, row, a, b, record.get("answer", 1))
-    return gold_of_item(evaluation, item, record["values"])
+    reason = record.get("reason", "")
+    if not isinstance(reason, str):
+        raise ValidationError(_("The reason must be a string."))
+    return gold_of_item(evaluation, item, record["values"], reason)

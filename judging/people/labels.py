@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from datasets.core.kinds import BOTH_BAD, CHECKLIST
 from judging.core.people.criteria import CANNOT_TELL, MET, NOT_MET, Criterion, ValuesRefused, marks_of
+from judging.core.people.gold import Accepted, accepted_values
 from judging.core.people.item_outcomes import ItemKind
 from judging.core.people.parts import parts_of, split
 from judging.core.results_file.records import RefusedLine
@@ -93,6 +94,22 @@ def labelled_values(
             ]
         else:
             labelled.append((criterion.name, value_label(criterion, value, names)))
+    return labelled
+
+
+def labelled_gold(
+    criteria: Mapping[int, Criterion], known: Mapping[int, Accepted], names: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """Known answers as (criterion's name, expected value as text with the others that are accepted)."""
+    labelled = []
+    for number in sorted(known):
+        values = accepted_values(known[number])
+        first = labelled_values(criteria, {number: values[0]}, names)
+        more = ", ".join(value_label(criteria[number], value, names) for value in values[1:])
+        if more:
+            both = _("%(value)s (also accepted: %(more)s)")
+            first = [(name, both % {"value": text, "more": more}) for name, text in first]
+        labelled += first
     return labelled
 
 

@@ -136,7 +136,15 @@ class Item(models.Model):
     other_response = models.ForeignKey(
         Response, on_delete=models.PROTECT, db_index=False, null=True, related_name="+"
     )
-    gold = models.TextField(blank=True, default="", help_text="known answers: JSON {criterion number: value}")
+    gold = models.TextField(
+        blank=True,
+        default="",
+        help_text="known answers: JSON {criterion number: value, or accepted values, the expected one first}",
+    )
+    gold_reason = models.TextField(blank=True, default="", help_text="why these are the right answers")
+    gold_removed = models.BooleanField(
+        default=False, help_text="raters no longer get it, and it counts in no hits"
+    )
     repeat_of = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="repeats")
     stratum = models.CharField(max_length=200, blank=True, default="")
     drawn_with = models.FloatField(null=True, help_text="probability; null: not drawn at random")

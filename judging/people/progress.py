@@ -10,6 +10,7 @@ from datetime import timedelta
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 
 from evalsite import clock
+from judging.core.people.gold import hits_of
 from judging.core.values import Value
 from judging.people.labels import values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
@@ -108,11 +109,12 @@ def _of_state(state: str, **more: bool) -> Count:
 
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
-    """{rater: gold answers given correctly}; each criterion of an item counts."""
-    assignments = _rated_assignments(evaluation).exclude(item__gold="")
+    """{rater: gold answers given correctly}; each criterion of an item counts, removed gold does not."""
+    assignments = _rated_assignments(evaluation).filter(item__gold_removed=False).exclude(item__gold="")
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, gold, text in assignments.values_list("rater", "item__gold", "rating__values"):
-        hits[rater] = _add_hits(hits[rater], values_of(gold), values_of(text))
+        known, earlier = values_of(gold), hits[rater]
+        hits[rater] = Hits(earlier.hit + hits_of(known, values_of(text)), earlier.of + len(known))
     return dict(hits)
 
 

@@ -102,7 +102,12 @@ WHICH = {
 
 
 def items_page(
-    evaluation: Evaluation, which: str, after: int = 0, *, among: Collection[int] | None = None
+    evaluation: Evaluation,
+    which: str,
+    after: int = 0,
+    *,
+    among: Collection[int] | None = None,
+    size: int = PER_PAGE,
 ) -> tuple[list[Item], int | None]:
     """Items of a kind (of WHICH; with `among` only of these) by number, with their raters, and the `after` of the next
     page (None: no more)."""
@@ -110,8 +115,8 @@ def items_page(
     if among is not None:
         items = items.filter(pk__in=id_subquery(list(among)))
     parts = ("row", "response__candidate", "other_response__candidate")
-    page = list(items.select_related(*parts).order_by("number")[: PER_PAGE + 1])
-    return page[:PER_PAGE], page[PER_PAGE - 1].number if len(page) > PER_PAGE else None
+    page = list(items.select_related(*parts).order_by("number")[: size + 1])
+    return page[:size], page[size - 1].number if len(page) > size else None
 
 
 _PACE_OVER = 20  # recent verdicts that determine the pace
@@ -228,7 +233,7 @@ def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
     if not evaluation.gold_share:
         return 0
     back = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED)
-    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None)
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False)
     return back.filter(item__in=gold).count() + gold_to_come(
         opened - back.filter(item__free__gt=0).count(),
         gold.exclude(assignments__rater=rater).count(),

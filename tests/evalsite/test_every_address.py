@@ -165,14 +165,15 @@ table(
 table(
     GET,
     WORK,
-    "people:new people:gold people:import people:imported people:rename_sides people:schedule",
+    "people:new people:gold people:import people:imported people:rename_sides people:schedule "
+    "people:change_gold",
 )
 table(
     POST,
     WORK,
     "people:open people:pause people:resume people:end_pilot people:close people:reopen people:archive "
     "people:restore people:add_raters people:leave people:reassign "
-    "people:use_as_gold people:stop_import",
+    "people:use_as_gold people:remove_gold people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")
@@ -325,11 +326,14 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
     files = make_evaluation(
         project, version=here, scheme="versions", choice={"candidates": (), "other_version": there}
     )
+    files.items.filter(number=1).update(gold='{"0": "A=B"}', needed=0, free=0)
     imported = RatingsImport.objects.create(
         evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=cast["alice"]
     )
     return {
         "people:rename_sides": {"pk": files.run_id},
+        "people:change_gold": {"pk": files.run_id},
+        "people:remove_gold": {"pk": files.run_id},
         "runs:people_result": {"pk": evaluation.run_id},
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
         "people:imported": {"number": imported.pk},

@@ -36,6 +36,7 @@ from judging.people.labels import (
     bad_line_sentence,
     import_problem,
     kind_names,
+    labelled_gold,
     labelled_kinds,
     labelled_values,
     values_of,
@@ -266,7 +267,7 @@ def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
         ],
         "sealed": ratings.count() + decisions.count() if sealed else 0,
         "kinds": labelled_kinds(criteria, item_kinds(evaluation, [item.pk]).get(item.pk, {})),
-        "gold": labelled_values(criteria, values_of(item.gold), names),
+        "gold": labelled_gold(criteria, values_of(item.gold), names),
         "values_form": GoldValuesForm(None, criteria=criteria) if item.counts and not item.assigned else None,
         "others": active.exclude(assignments__item=item).select_related("user"),
     }

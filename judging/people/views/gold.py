@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -9,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -17,16 +18,27 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST
 
 from datasets.models import Candidate
-from evalsite.access import May
+from evalsite.access import May, signed_in
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
-from judging.core.people.parts import joined, parts_of
+from judging.core.people.gold import Accepted, accepted_values
+from judging.core.people.parts import joined, parts_of, split
 from judging.people.access import get_evaluation, get_item
 from judging.people.forms import OneCandidate
-from judging.people.gold import LONGEST_FILE, WrongLine, gold_add, gold_of_item, gold_read, item_at
+from judging.people.gold import (
+    LONGEST_FILE,
+    LONGEST_REASON,
+    WrongLine,
+    gold_add,
+    gold_change,
+    gold_of_item,
+    gold_read,
+    gold_remove,
+    item_at,
+)
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
-from judging.people.labels import labelled_values, value_label, values_of
+from judging.people.labels import labelled_gold, value_label, values_of
 from judging.people.models import Evaluation, Item
 from judging.people.selectors import items_page
 
@@ -55,10 +67,17 @@ class GoldPlaceForm(forms.Form):
 
 
 class GoldValuesForm(forms.Form):
-    """The correct value of each criterion that is not free text."""
+    """The correct value of each criterion that is not free text, others that are accepted, and the reason."""
 
-    def __init__(self, data: Any, *, criteria: dict[int, Criterion]) -> None:
-        super().__init__(data)
+    def __init__(
+        self,
+        data: Any,
+        *,
+        criteria: dict[int, Criterion],
+        known: Mapping[int, Accepted] | None = None,
+        reason: str = "",
+    ) -> None:
+        super().__init__(data, initial=_initial(criteria, known or {}) | {"reason": reason})
         self.criteria = criteria
         self.parts = [part for part in parts_of(criteria) if part.criterion.scale != "text"]
         for part in self.parts:
@@ -70,15 +89,53 @@ class GoldValuesForm(forms.Form):
             self.fields[f"value_{part.key}"] = forms.ChoiceField(
                 label=criterion.name, choices=choices, required=len(criteria) == 1
             )
+            if len(criterion.choices) > 2 and criterion.scale != "mark":
+                self.fields[f"also_{part.key}"] = forms.MultipleChoiceField(
+                    label=_("%(name)s: also accepted") % {"name": criterion.name},
+                    choices=choices[1:],
+                    required=False,
+                    widget=forms.CheckboxSelectMultiple,
+                )
+        self.fields["reason"] = forms.CharField(
+            label=_("Reason"),
+            required=False,
+            max_length=LONGEST_REASON,
+            widget=forms.Textarea(attrs={"rows": 2}),
+            help_text=_("Why this is right. Only organisers and reviewers see it."),
+        )
 
     def values(self) -> dict[str, Any]:
-        """{criterion name: chosen value}. Call after is_valid."""
+        """{criterion name: chosen value, or the accepted ones}. Call after is_valid."""
         chosen = {part.key: self.cleaned_data[f"value_{part.key}"] for part in self.parts}
         by_key = {
             part.key: part.criterion.choices[int(chosen[part.key])] for part in self.parts if chosen[part.key]
         }
         by_number = joined(self.criteria, by_key)
-        return {self.criteria[number].name: value for number, value in by_number.items()}
+        named = {self.criteria[number].name: value for number, value in by_number.items()}
+        for part in self.parts:
+            also = self.cleaned_data.get(f"also_{part.key}") or ()
+            if also and part.key in by_key:
+                others = [part.criterion.choices[int(place)] for place in also]
+                named[part.criterion.name] = [by_key[part.key], *others]
+        return named
+
+    @property
+    def reason(self) -> str:
+        """Call after is_valid."""
+        return str(self.cleaned_data["reason"])
+
+
+def _initial(criteria: dict[int, Criterion], known: Mapping[int, Accepted]) -> dict[str, Any]:
+    """What the form shows for known answers."""
+    initial: dict[str, Any] = {}
+    first = {number: accepted_values(accepted)[0] for number, accepted in known.items()}
+    for key, value in split(criteria, first).items():
+        part = next(part for part in parts_of(criteria) if part.key == key)
+        places = [str(part.criterion.choices.index(value))] if value in part.criterion.choices else []
+        initial[f"value_{key}"] = next(iter(places), "")
+        also = accepted_values(known[part.number])[1:]
+        initial[f"also_{key}"] = [str(part.criterion.choices.index(other)) for other in also]
+    return initial
 
 
 class GoldFileForm(forms.Form):
@@ -87,7 +144,8 @@ class GoldFileForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("File"),
         help_text=gettext_lazy(
-            'JSON Lines: {"row": 3, "a": "…", "b": "…", "values": {"…": "A>B"}}; A is the answer called a.'
+            'JSON Lines: {"row": 3, "a": "…", "b": "…", "values": {"…": "A>B"}, "reason": "…"}; A is the answer called '
+            'a. Several accepted values: ["A>B", "A>>B"]; a tolerance: {"value": 4, "within": 1}.'
         ),
     )
 
@@ -132,7 +190,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         "file_form": file,
         "wrong": wrong,
         "further": further,
-        "items": [(item, labelled_values(criteria, values_of(item.gold))) for item in page],
+        "items": [(item, labelled_gold(criteria, values_of(item.gold))) for item in page],
         **seen,
     }
     return render(request, "people/gold.html", context, status=422 if refused else 200)
@@ -159,7 +217,8 @@ def _add_one(
 ) -> None:
     try:
         item = item_at(evaluation, place.cleaned_data["row"], *place.names)
-        _add(request, evaluation, [gold_of_item(evaluation, item, values_form.values())])
+        gold = gold_of_item(evaluation, item, values_form.values(), values_form.reason)
+        _add(request, evaluation, [gold])
     except ValidationError as error:
         values_form.add_error(None, error)
 
@@ -179,7 +238,7 @@ def _from_file(request: HttpRequest, evaluation: Evaluation, form: GoldFileForm)
 
 
 def _add(request: HttpRequest, evaluation: Evaluation, items: list[Item]) -> None:
-    count = gold_add(evaluation=evaluation, gold=items)
+    count = gold_add(evaluation=evaluation, gold=items, by=signed_in(request))
     text = ngettext("%(n)s gold item added.", "%(n)s gold items added.", count)
     messages.success(request, text % {"n": count})
 
@@ -194,7 +253,50 @@ def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
     try:
         if not values_form.is_valid():
             raise ValidationError(_("Choose the right answers from the lists."))
-        _add(request, evaluation, [gold_of_item(evaluation, item, values_form.values())])
+        gold = gold_of_item(evaluation, item, values_form.values(), values_form.reason)
+        _add(request, evaluation, [gold])
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
+    return redirect("people:item", slug, pk, number)
+
+
+@login_required
+def change_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Change the known answers of a gold item and their reason, or use a removed one again."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    item = get_item(evaluation, number)
+    if not item.gold:
+        raise Http404
+    criteria = criteria_for(evaluation, item.row)
+    sent = request.POST if request.method == "POST" else None
+    form = GoldValuesForm(sent, criteria=criteria, known=values_of(item.gold), reason=item.gold_reason)
+    if request.method == "POST" and form.is_valid():
+        try:
+            gold = gold_of_item(evaluation, item, form.values(), form.reason)
+            gold_change(item=item, gold=gold, by=signed_in(request))
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, _("Changed. Gold hits are counted with the new answers."))
+            return redirect("people:item", slug, pk, number)
+    context = {
+        "evaluation": evaluation,
+        "item": item,
+        "form": form,
+        "names": item.candidate_names,
+        "shown": shown_in(evaluation, item, 1, with_reference=not item.rates_reference),
+    }
+    return render(request, "people/change_gold.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def remove_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Take a gold item out; its ratings are kept."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    item = get_item(evaluation, number)
+    if not item.gold:
+        raise Http404
+    gold_remove(item=item, by=signed_in(request))
+    messages.success(request, _("Removed. Raters no longer get it, and its ratings count in no gold hits."))
     return redirect("people:item", slug, pk, number)

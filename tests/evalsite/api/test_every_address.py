@@ -74,6 +74,10 @@ TABLE = {
     "post projects/{slug}/evaluations/{evaluation}/state": WORK,
     "post projects/{slug}/evaluations/{evaluation}/schedule": WORK,
     "post projects/{slug}/evaluations/{evaluation}/end-pilot": WORK,
+    "get projects/{slug}/evaluations/{evaluation}/gold": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/gold": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/gold/{item}": WORK,
+    "delete projects/{slug}/evaluations/{evaluation}/gold/{item}": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings": LOOK,
     "post projects/{slug}/evaluations/{evaluation}/ratings": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings/imports/{ratings_import}": WORK,
@@ -95,6 +99,8 @@ BODIES: dict[str, Any] = {
     f"post {RUN}/judgements/{{judgement}}/override": {"value": 5, "reason": "x"},
     f"post {RUN}/judgements/{{judgement}}/comments": {"text": "x"},
     "post projects/{slug}/evaluations/{evaluation}/state": {"state": "paused"},
+    "post projects/{slug}/evaluations/{evaluation}/gold": {"row": 1, "a": "alpha", "values": {}},
+    "post projects/{slug}/evaluations/{evaluation}/gold/{item}": {"values": {"preference": "A>B"}},
     "post projects/{slug}/evaluations": {"name": "x", "criteria": [{"name": "quality"}]},
 }
 
@@ -111,6 +117,8 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     judgement = run.judgements.order_by("position")[0]
     endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
     evaluation = make_evaluation(project)
+    gold = evaluation.items.order_by("number")[0]
+    evaluation.items.filter(pk=gold.pk).update(gold='{"0": "A=B"}', needed=0, free=0)
     results = ResultsImport.objects.create(
         project=project, version=version, name="x", file_name="x", stored_as="x", size=1
     )
@@ -122,7 +130,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     look = Look.objects.create(project=project, version=version, seed=1, size=1, population=1)
     return {
         **{"endpoint": endpoint.pk, "evaluation": evaluation.run_id, "attachment": attachment.pk},
-        **{"look": look.pk, "name": "report.html", "webhook": webhook.pk},
+        **{"item": gold.number, "look": look.pk, "name": "report.html", "webhook": webhook.pk},
         **{"results_import": results.pk, "ratings_import": ratings.pk, "a": run.pk, "b": run.pk},
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
         **{"run": run.pk, "judgement": judgement.pk, "version": version.pk},

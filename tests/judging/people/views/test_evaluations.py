@@ -324,7 +324,7 @@ def test_what_counts_as_a_hit_is_stated_beside_the_figures(
 ) -> None:
     evaluation, client = make_evaluation(project, [rita], rows=3, gold_share=0.5), client_of(alice)
     address = f"/p/physics/evaluations/{evaluation.run_id}/"
-    says = "A hit is an exact match"
+    says = "A hit is one of the accepted answers"
     assert says in client.get(f"{address}gold/").text
     assert says not in client.get(address).text
     client.post(f"{address}items/2/gold/", {"value_0": "5"})

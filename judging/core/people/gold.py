@@ -1,0 +1,37 @@
+"""Known answers of gold items: one accepted value of a criterion, or several of which the first is the expected one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from datasets.core.kinds import BOTH_BAD
+from judging.core.people.criteria import Criterion
+from judging.core.values import Value
+
+Accepted = Value | list[Value]
+
+
+def accepted_values(known: Accepted) -> list[Value]:
+    """The accepted values, the expected one first."""
+    return list(known) if isinstance(known, list) else [known]
+
+
+def is_hit(known: Accepted, value: Value | None) -> bool:
+    """Whether a rater's value is accepted."""
+    return value is not None and value in accepted_values(known)
+
+
+def hits_of(known: Mapping[int, Accepted], values: Mapping[int, Value]) -> int:
+    """How many of an item's known answers a rating hits."""
+    return sum(is_hit(accepted, values.get(number)) for number, accepted in known.items())
+
+
+def within(criterion: Criterion, value: Value, steps: int) -> list[Value]:
+    """The value, then all others of its scale that are at most `steps` away, nearest first. Only the value itself where
+    the scale has no order, and for “both bad”."""
+    choices = [choice for choice in criterion.choices if choice != BOTH_BAD]
+    if not criterion.is_ordered or value not in choices:
+        return [value]
+    place = choices.index(value)
+    near = [choice for choice in choices if abs(choices.index(choice) - place) <= steps]
+    return sorted(near, key=lambda choice: abs(choices.index(choice) - place))
