@@ -32,6 +32,8 @@ class Action(models.TextChoices):
     ACCOUNT_CREATED = "account.created", _("Account created")
     ACCOUNT_CHANGED = "account.changed", _("Account updated")
     PASSWORD_CHANGED = "password.changed", _("Password changed")
+    PASSWORD_RESET = "password.reset", _("Password reset by mail")
+    MAIL_ADDRESS_CHANGED = "mail.address", _("Mail address confirmed or removed")
     PASSWORD_SET = "password.set", _("Password set by an administrator")
     TOKEN_CREATED = "token.created", _("Token created")
     TOKEN_REVOKED = "token.revoked", _("Token revoked")

@@ -51,6 +51,8 @@ class Config:
     secret_key: str = field(repr=False)
     allowed_hosts: tuple[str, ...]
     site_url: str
+    email_url: str = field(repr=False)
+    email_from: str
     database_url: str = field(repr=False)
     task_engine: str
     celery_broker_url: str = field(repr=False)
@@ -139,6 +141,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
             name.strip() for name in values.get("ALLOWED_HOSTS", "").split(",") if name.strip()
         ),
         site_url=_site_url(values),
+        **_mail(values),
         database_url=values.get("DATABASE_URL", ""),
         task_engine=task_engine,
         celery_broker_url=_broker(values) if task_engine == "celery" else "",
@@ -328,6 +331,32 @@ def _is_site_url(text: str) -> bool:
         return False
     plain = re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+(/[A-Za-z0-9._~/-]*)?", text)
     return bool(plain and url.hostname)
+
+
+def _mail(values: Mapping[str, str]) -> dict[str, str]:
+    """EMAIL_URL needs a sender: EMAIL_FROM, else the user of the mail server if it is an address."""
+    url, sender = values.get("EMAIL_URL", "").strip(), values.get("EMAIL_FROM", "").strip()
+    if url:
+        try:
+            user = str(email(url)["EMAIL_HOST_USER"] or "")
+        except (KeyError, ValueError):
+            raise ImproperlyConfigured(
+                "EMAIL_URL is invalid; use an address such as smtp+tls://user:password@mail.example:587."
+            ) from None
+        sender = sender or (user if "@" in user else "")
+        if not re.fullmatch(r"[^@\r\n]+@[^@\s]+", sender):
+            raise ImproperlyConfigured("EMAIL_URL needs EMAIL_FROM too, such as evalsite@evals.example.")
+    return {"email_url": url, "email_from": sender}
+
+
+def email(url: str) -> dict[str, Any]:
+    """Django's EMAIL_… settings. `smtp+tls` begins in plain text and upgrades, `smtps` is TLS from the start."""
+    scheme = urlsplit(url).scheme
+    if scheme not in environ.Env.EMAIL_SCHEMES:
+        raise ValueError(scheme)
+    if scheme == "smtps":
+        url = url.replace("smtps:", "smtp+ssl:", 1)
+    return {name: value for name, value in environ.Env.email_url_config(url).items() if value is not None}
 
 
 def _time_zone(values: Mapping[str, str]) -> str:

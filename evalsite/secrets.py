@@ -73,7 +73,15 @@ def encrypt(plain: str) -> str:
 
 
 def decrypt(stored: str) -> str:
-    """Reverse `encrypt`. Raises Undecryptable if the key is missing or a different one.
+    """Reverse `encrypt`, and hide the secret in all further logs. Raises Undecryptable if the key is missing or a
+    different one."""
+    plain = decrypt_text(stored)
+    logs.never_show(plain)
+    return plain
+
+
+def decrypt_text(stored: str) -> str:
+    """Like `decrypt`, for a text that is no secret as a whole.
 
     Never creates a key: a new one could not decrypt anything, but would stay in place of the lost one.
     """
@@ -86,7 +94,6 @@ def decrypt(stored: str) -> str:
         plain = _fernet(key).decrypt(stored.encode()).decode()
     except InvalidToken:
         raise Undecryptable from None
-    logs.never_show(plain)
     return plain
 
 

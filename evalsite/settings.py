@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "evalsite",
     "evalsite.accounts",
     "evalsite.webhooks",
+    "evalsite.mail",
     "datasets.apps.DatasetsConfig",
     "judging.apps.JudgingConfig",
 ]
@@ -141,6 +142,11 @@ TASKS = {
         "QUEUES": ["data", "runs"],
     }
 }
+
+# Only sent with EMAIL_URL (mail/outgoing.py).
+globals().update(env.email(CONFIG.email_url) if CONFIG.email_url else {})
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = CONFIG.email_from
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]

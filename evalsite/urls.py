@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("judging.status.urls")),
     path("", include("judging.overview.urls")),
     path("", include("evalsite.accounts.urls")),
+    path("", include("evalsite.mail.urls")),
     path("api/v1/", include("evalsite.api.site")),
     path("mcp", mcp, name="mcp"),
     path("shared/<str:secret>/", sharing.shared, name="shared_report"),

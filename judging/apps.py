@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
+    from evalsite.accounts.models import User
     from evalsite.supervisor import Child
     from evalsite.table_files import Sheet
     from judging.records.models import Run
@@ -33,6 +34,12 @@ def prepare_sample() -> Child:
     port = sample.prepare()
     # Quiet: it prints an address that is not the site's.
     return Child("demo judge", manage("demo_judge", "--port", str(port)), quiet=True)
+
+
+def lines_of_waiting(user: User) -> list[str]:
+    from judging.people.waiting import waiting_lines
+
+    return waiting_lines(user)
 
 
 def test_sample_connections() -> None:
@@ -72,6 +79,7 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from datasets.versions.file_import import take_verdicts, verdict_pages
         from evalsite import api, demo
+        from evalsite.mail.digests import waiting_ratings
         from evalsite.storage import completeness
         from evalsite.webhooks import turned_off
         from judging import checks  # noqa: F401 - registers itself
@@ -130,6 +138,7 @@ class JudgingConfig(AppConfig):
         definition_checks.append(refuse_test_texts)
         definition_changed.append(tell_of_change)
         turned_off.append(notify_webhook_off)
+        waiting_ratings.append(lines_of_waiting)
         licences_added.append(add_licences)
         sealed_rows.append(seal.sealed_rows)
         split_rows.append(seal.rows_in_splits)

@@ -30,6 +30,8 @@ from evalsite.accounts.models import Invitation, Project, User
 from evalsite.accounts.services import project_create, project_rename
 from evalsite.audit import Action
 from evalsite.links import link_to_copy
+from evalsite.mail.resets import resets_by_mail
+from evalsite.mail.services import mail_invitation
 
 
 @login_required
@@ -169,7 +171,8 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
         return _members_page(request, project, invite=form)
     invitation, secret = invitation_create(project=project, by=access.signed_in(request), **form.cleaned_data)
     link = link_to_copy(request, "accounts:join", secret)
-    return _members_page(request, project, invited=invitation, link=link)
+    mail_invitation(invitation, secret)
+    return _members_page(request, project, invited=invitation, link=link, mailed=resets_by_mail())
 
 
 @login_required

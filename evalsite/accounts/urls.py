@@ -15,6 +15,7 @@ urlpatterns = [
     path("theme/", views.choose_theme, name="theme"),
     path("view-as/", views.view_as, name="view_as"),
     path("account/", views.account, name="account"),
+    path("account/mail/", views.mail_settings, name="mail"),
     path("account/tokens/", views.make_token, name="make_token"),
     path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="revoke_token"),
     path("password/", views.password, name="password"),

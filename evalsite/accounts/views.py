@@ -11,7 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -27,6 +27,11 @@ from evalsite.accounts.models import ApiToken, Project, Role, User
 from evalsite.accounts.services import BACKEND, account_edit, local_administrator, password_change
 from evalsite.accounts.tokens import MOST, token_create, token_revoke, tokens_of
 from evalsite.context import THEME_COOKIE, THEMES
+from evalsite.mail.forms import MailForm
+from evalsite.mail.limits import is_too_often
+from evalsite.mail.outgoing import sends_mail
+from evalsite.mail.resets import resets_by_mail
+from evalsite.mail.services import address_remove, address_request, mail_of, switches_set
 
 YEAR = 365 * 86400
 
@@ -40,7 +45,8 @@ class SignIn(LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         may_enter = settings.LOCAL_MODE and local_administrator() is not None
         provider = settings.CONFIG.oidc_name if settings.CONFIG.oidc_issuer else ""
-        return super().get_context_data(may_enter=may_enter, provider=provider, **kwargs)
+        more = {"may_enter": may_enter, "provider": provider, "resets_by_mail": resets_by_mail()}
+        return super().get_context_data(**more, **kwargs)
 
 
 def back(request: HttpRequest) -> HttpResponse:
@@ -178,6 +184,33 @@ def password(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
+def mail_settings(request: HttpRequest) -> HttpResponse:
+    """The user's mail address, which a link must confirm, and what is sent to it."""
+    user = access.signed_in(request)
+    row = mail_of(user)
+    form = MailForm(request.POST, instance=row)
+    if not sends_mail() or not settings.CONFIG.site_url:
+        raise Http404
+    if not form.is_valid():
+        return _account_page(request, mail_form=form)
+    sent = form.cleaned_data
+    address = sent.pop("email")
+    if address and address != (row.pending or row.address) and is_too_often(request, user.username):
+        form.add_error("email", _("Too many requests. Try again later."))
+        return _account_page(request, mail_form=form)
+    switches_set(user=user, **sent)
+    if not address:
+        address_remove(user=user)
+    elif address not in (row.pending, row.address):
+        address_request(user=user, address=address)
+        messages.success(request, _("Saved. Open the link that was sent to the address."))
+        return redirect("accounts:account")
+    messages.success(request, _("Saved."))
+    return redirect("accounts:account")
+
+
+@login_required
+@require_POST
 def make_token(request: HttpRequest) -> HttpResponse:
     """Create a token. It is shown only in this response, so there is no redirect."""
     user = access.signed_in(request)
@@ -211,11 +244,13 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _account_page(request: HttpRequest, **more: Any) -> HttpResponse:
     user = access.signed_in(request)
-    wrong = any(more[key].errors for key in ("form", "token_form") if key in more)
+    wrong = any(more[key].errors for key in ("form", "token_form", "mail_form") if key in more)
+    by_mail = sends_mail() and settings.CONFIG.site_url
     context = {
         "form": AccountForm(initial={"name": user.get_full_name(), "language": user.language}),
         "token_form": TokenForm(prefix="token", user=user),
         "tokens": tokens_of(user),
+        "mail_form": MailForm(instance=mail_of(user)) if by_mail else None,
         **more,
     }
     return render(request, "accounts/account.html", context, status=422 if wrong else 200)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Membership, Project, Role, User
 from evalsite.links import absolute_url
+from evalsite.mail.models import Kind
+from evalsite.mail.outgoing import mail_user
+from evalsite.mail.services import with_link
 from evalsite.webhooks.events import emit
 from evalsite.webhooks.kinds import Event
 from evalsite.webhooks.models import Webhook
@@ -46,15 +50,24 @@ def notify_mentioned(comment: Comment, mentioned: Iterable[User]) -> None:
     recipients = {user.pk: user for user in mentioned if user.pk != comment.author_id}
     project, new = comment.run.project, [user for pk, user in recipients.items() if pk not in notified]
     Notice.objects.bulk_create(Notice(user=user, project=project, comment=comment) for user in new)
-    _tell_of_mentions(comment, len(new))
+    _tell_of_mentions(comment, new)
     comment.notices.filter(read_at=None, user__in=set(notified) - set(recipients)).delete()
 
 
-def _tell_of_mentions(comment: Comment, count: int) -> None:
+def _tell_of_mentions(comment: Comment, users: Sequence[User]) -> None:
+    """Webhooks, and those who want mail; neither gets the comment's text."""
     run = comment.run
     place = (run.project.slug, run.pk, comment.run_metric_id, comment.response_id)
     url = absolute_url("runs:at", *place)
-    emit(Event.MENTION, run.project, pk=comment.pk, name=run.name, state="new", url=url, times=count)
+    emit(Event.MENTION, run.project, pk=comment.pk, name=run.name, state="new", url=url, times=len(users))
+
+    def compose() -> tuple[str, str]:
+        values = {"name": comment.author.username, "run": run.name}
+        text = _("%(name)s mentioned you in %(run)s") % values
+        return text, with_link(text, url)
+
+    for user in users:
+        mail_user(Kind.MENTIONS, user, compose)
 
 
 def notify_webhook_off(webhook: Webhook) -> None:

@@ -316,6 +316,9 @@ function localise(root) {
   }
 }
 
+const ownZone = document.querySelector("input[data-time-zone]");
+if (ownZone && !ownZone.value) ownZone.value = new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+
 document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
 localise(document);
 

@@ -29,6 +29,7 @@ def test_no_secret_is_shown_with_the_configuration() -> None:
         "CELERY_BROKER_URL": "redis://:hush-4@broker/0",
         "S3_ACCESS_KEY": "hush-5",
         "S3_SECRET_KEY": "hush-6",
+        "EMAIL_URL": "smtp://me%40mail.example:hush-8@mail.example",
         "OIDC_ISSUER": "https://id.example",
         "OIDC_CLIENT_ID": "evalsite",
         "OIDC_CLIENT_SECRET": "hush-7",
@@ -59,6 +60,9 @@ def test_local_mode_accepts_only_names_of_this_machine() -> None:
         ("TIME_ZONE", "Mars/Base", "such as Asia/Shanghai"),
         ("TIME_ZONE", "/etc/passwd", "such as Asia/Shanghai"),
         ("DATA_DIR", __file__, "use a folder"),
+        ("EMAIL_URL", "mail.example:587", "such as smtp"),
+        ("EMAIL_URL", "smtp://mail.example", "needs EMAIL_FROM"),
+        ("WEBHOOKS_ALLOWED_NETWORKS", "10.0.0.1/8", "such as 10.1.0.0/16"),
         ("SITE_URL", "evals.example", "such as https://evals.example"),
         ("SITE_URL", "ftp://evals.example", "such as https://evals.example"),
         ("SITE_URL", "https://me@evals.example", "such as https://evals.example"),
@@ -80,6 +84,14 @@ def test_the_address_of_the_site_has_the_base_path_and_no_slash_at_its_end() -> 
     assert env.read({"SITE_URL": "https://evals.example/"}).site_url == "https://evals.example"
     below = {"SITE_URL": "https://tools.example:8443/evals/", "BASE_PATH": "/evals"}
     assert env.read(below).site_url == "https://tools.example:8443/evals"
+
+
+def test_mail_is_sent_as_the_user_of_its_server_or_by_another_name() -> None:
+    url = "smtp+tls://me%40mail.example:secret@mail.example:587"
+    assert env.read({"EMAIL_URL": url}).email_from == "me@mail.example"
+    assert env.read({"EMAIL_URL": url, "EMAIL_FROM": "site@evals.example"}).email_from == "site@evals.example"
+    assert env.email(url)["EMAIL_USE_TLS"]
+    assert env.email("smtps://mail.example:465")["EMAIL_USE_SSL"]
 
 
 def test_an_address_without_the_base_path_is_reported() -> None:

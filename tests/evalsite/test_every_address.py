@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from datasets.models import Attachment, FileImport, Version
 from evalsite.accounts.invitations import invitation_create
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
+from evalsite.mail.models import MailAddress, PasswordReset
+from evalsite.secrets import hashed
 from evalsite.webhooks.events import emit_test
 from evalsite.webhooks.models import Delivery
 from evalsite.webhooks.services import webhook_create
@@ -96,6 +99,9 @@ table(GET, PUBLIC, "accounts:sign_in accounts:join shared_report api_docs api_de
 table(POST, PUBLIC, "accounts:sign_out accounts:language accounts:theme")
 table(GET, NOBODY, "accounts:oidc accounts:oidc_back", "404")  # single sign-on is off
 table(POST, NOBODY, "accounts:view_as", "403")  # local mode only
+table(GET, PUBLIC, "mail:request_reset mail:reset")
+table(GET, "rita", "mail:confirm", "404", "404")  # her own address
+table(POST, SIGNED_IN, "accounts:mail")
 table(GET, SIGNED_IN, "home inbox help guide search accounts:account accounts:password")
 table(POST, SIGNED_IN, "accounts:make_token inbox_read")
 table(POST, "rita", "accounts:revoke_token", "404", "404")  # her own token
@@ -239,6 +245,8 @@ def places(
 ) -> Places:
     """URL parameters of existing objects, by namespace or URL name."""
     settings.LOCAL_MODE = False
+    mail = {"site_url": "https://evals.example", "email_url": "memorymail://"}
+    settings.CONFIG = replace(settings.CONFIG, **mail)
     version = two_versions(upload, cast["alice"])
     return {
         "guide": {"page": "glossary"},
@@ -277,7 +285,11 @@ def account_places(project: Project, cast: dict[str, User]) -> Places:
     invitation, secret = invitation_create(
         project=project, roles=["rater"], note="x", days=7, by=cast["adam"]
     )
+    later = timezone.now() + timedelta(days=1)
+    MailAddress.objects.create(user=rita, pending="r@x.example", token_hash=hashed("s"), token_until=later)
+    PasswordReset.objects.create(user=rita, token_hash=hashed("s"), expires_at=later)
     return {
+        "mail": {"secret": "s"},
         "accounts:join": {"secret": secret},
         "accounts:revoke_token": {"pk": token.pk},
         "accounts:revoke_invitation": {"pk": invitation.pk},

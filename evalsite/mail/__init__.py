@@ -1,0 +1,1 @@
+"""Mail to people who confirmed their address."""
