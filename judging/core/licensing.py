@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from datasets.core.kinds import CATEGORY, PASS_FAIL
+from datasets.core.kinds import CATEGORY, CHECKLIST, PASS_FAIL
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.statistics.licence import Judged
 from judging.core.statistics.verdicts import STEPS
@@ -78,8 +78,8 @@ def draw_parts(
 
 
 def judged_as(kind: str) -> Judged:
-    """How the values of a kind (`datasets.core.kinds`) are measured."""
-    return "passes" if kind == PASS_FAIL else "labels" if kind == CATEGORY else "ordered"
+    """How the values of a kind (`datasets.core.kinds`) are measured; a checklist by its criteria."""
+    return "passes" if kind in (PASS_FAIL, CHECKLIST) else "labels" if kind == CATEGORY else "ordered"
 
 
 def coded(values: Sequence[Value], places: Mapping[str, int]) -> list[float]:

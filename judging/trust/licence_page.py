@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from datasets.core.kinds import CHECKLIST
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import FEWEST_OF_LABEL, FEWEST_TEST_ROWS, USES, Thresholds
 from judging.trust.models import Licence, LicenceState
@@ -26,10 +27,13 @@ class CountedRate:
 @dataclass(frozen=True, slots=True)
 class LicencePage:
     """`failing`: the share of failures by people in the test, None where it does not hold passes and failures.
-    `allowed`: (use, whether it is); `trends`, `gates`: the least lower bounds that were in force at the opening."""
+    `criteria`: whether its items are criteria of checklists, of so many `answers`. `allowed`: (use, whether it is);
+    `trends`, `gates`: the least lower bounds that were in force at the opening."""
 
     state: LicenceState
     passes: bool
+    criteria: bool
+    answers: int
     agreement: CountedRate
     positive: CountedRate | None
     negative: CountedRate | None
@@ -46,17 +50,23 @@ def licence_page(licence: Licence) -> LicencePage:
     """What its page shows."""
     figures, thresholds = licence.figures, Thresholds(**licence.thresholds)
     passes = figures["judged"] == "passes"
+    kind = MetricDefinition.from_json(licence.metric_version.definition).kind
     people = [answer[-1] for answer in licence.answers]
-    failures = sum(value is False for value in people)
+    failures = figures.get("failed")
+    if failures is None:  # an older licence
+        failures = sum(value is False for value in people)
+    items = figures["items"]
     allowed = USES[: USES.index(licence.use) + 1] if licence.use in USES else ()
     needed = thresholds.rate if passes else thresholds.kappa
     return LicencePage(
         state=licence_state(licence),
         passes=passes,
-        agreement=_counted(figures["agreement"], len(people)),
-        positive=_counted(figures["positive"], len(people) - failures) if passes else None,
+        agreement=_counted(figures["agreement"], items),
+        positive=_counted(figures["positive"], items - failures) if passes else None,
         negative=_counted(figures["negative"], failures) if passes else None,
-        failing=failures / len(people) if passes and people else None,
+        failing=failures / items if passes and items else None,
+        criteria=kind == CHECKLIST,
+        answers=len(people),
         allowed=[(use, use in allowed) for use in USES],
         trends=needed("trends"),
         gates=needed("gates"),

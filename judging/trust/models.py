@@ -52,7 +52,8 @@ class SplitRow(models.Model):
 class SealedTest(models.Model):
     """The test of a split, evenly drawn: being rated until it is closed, then opened for versions of the metric.
 
-    Until it is opened, its labels are shown to nobody but those who give or adjudicate them.
+    Until it is opened, its labels are shown to nobody but those who give or adjudicate them. Each of `labels` of a
+    checklist also has `criteria`: {id of a criterion: whether it is met}.
     """
 
     split = models.OneToOneField(Split, on_delete=models.CASCADE, related_name="test")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datasets.core.kinds import CHECKLIST
 from evalsite.accounts.models import Project
 from judging.core.licensing import Sizes, judged_as
 from judging.core.metric_definition import MetricDefinition
@@ -18,6 +20,7 @@ from judging.core.statistics.licence import (
     Use,
     prospect,
 )
+from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import Metric
 from judging.people.models import Assignment, AssignmentState, Evaluation
 from judging.trust.answers import Ceiling, ceiling_of
@@ -36,7 +39,7 @@ MOST_COUNTED = 1500
 @dataclass(frozen=True, slots=True)
 class Promise:
     """What a draw of `rows` test rows buys. `items`: answers of the test; `rated`: of the whole draw; `seconds`: of
-    rating all of them; `prospect`: None where kappa decides; `unreachable`: uses above what people reach."""
+    rating all of them; `prospect`: None where kappa decides, of single `criteria` for checklists; `unreachable`: uses above what people reach."""
 
     judged: Judged
     rows: int
@@ -49,6 +52,7 @@ class Promise:
     prospect: Prospect | None
     chances: Sequence[float]
     proposed_rows: int | None
+    criteria: bool
     ceiling: Ceiling | None
     unreachable: Sequence[Use]
     enough: bool
@@ -64,8 +68,11 @@ def promise_of(
     known, judged = failure_rate(metric), judged_as(definition.kind)
     failing = known.share if known else ASSUMED
     thresholds, pace = thresholds_of(metric.project), pace_of(metric.project)
-    expected = prospect(min(rows * each, MOST_COUNTED), failing, thresholds) if judged == "passes" else None
-    ceiling = people_of(metric, source)
+    checklist = definition.kind == CHECKLIST
+    verdicts = each * mean_criteria(source.version) if checklist else float(each)
+    counted = min(round(rows * verdicts), MOST_COUNTED)
+    expected = prospect(counted, failing, thresholds) if judged == "passes" else None
+    ceiling = None if checklist else people_of(metric, source)
     rated = rows_to_rate(sizes, source, metric) * each * overlap
     return Promise(
         judged=judged,
@@ -78,7 +85,8 @@ def promise_of(
         known=known,
         prospect=expected,
         chances=list(expected.chances.values()) if expected else (),
-        proposed_rows=-(-expected.proposed // each) if expected and expected.proposed else None,
+        proposed_rows=math.ceil(expected.proposed / verdicts) if expected and expected.proposed else None,
+        criteria=checklist,
         ceiling=ceiling,
         unreachable=unreachable(ceiling, judged, thresholds),
         enough=rows >= FEWEST_TEST_ROWS,

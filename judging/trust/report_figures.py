@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from datasets.core.kinds import PASS_FAIL
 from datasets.models import Dataset
-from judging.core.licensing import coded, judged_as, places_of
+from judging.core.licensing import coded, places_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.carried_over import OpenedTest, carried_scores
 from judging.core.statistics.frame import ScaledMetric
@@ -59,9 +60,13 @@ def measured_on(licence: Licence, dataset: Dataset) -> bool:
 
 
 def failures_of(licence: Licence) -> float | None:
-    """The share of people's failures in its test; None unless the verdicts are pass or fail."""
+    """The share of people's failures in its test, of a checklist by criteria; None unless the verdicts are pass or
+    fail."""
     if licence.figures["judged"] != "passes" or not licence.answers:
         return None
+    passed, failed = (licence.figures.get(name) for name in ("passed", "failed"))
+    if passed is not None and failed is not None:
+        return float(failed / (passed + failed)) if passed + failed else None
     people = [float(answer[-1]) for answer in licence.answers]
     return 1 - sum(people) / len(people)
 
@@ -107,7 +112,7 @@ def opened_test(licence: Licence, kind: str) -> OpenedTest:
     places = places_of(judge, people)
     rows = np.unique([answer[0] for answer in licence.answers], return_inverse=True)[1].astype(np.int64)
     of_judge, of_people = (np.array(coded(column, places)) for column in (judge, people))
-    return OpenedTest(of_judge, of_people, rows, passes=judged_as(kind) == "passes")
+    return OpenedTest(of_judge, of_people, rows, passes=kind == PASS_FAIL)
 
 
 def _add_corrected(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date, datetime, time
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from datasets.core.kinds import CHECKLIST
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
@@ -42,6 +43,7 @@ from judging.trust.answers import (
     value_author,
     verdicts_of,
 )
+from judging.trust.criteria import Met, criteria_of_people, judged_criteria
 from judging.trust.events import emit_licence
 from judging.trust.models import (
     Licence,
@@ -155,10 +157,11 @@ def _labels(test: SealedTest, run: Run) -> list[dict[str, Any]]:
     run_metric = run.metrics.filter(name=test.split.criterion).first()
     if run_metric is None:
         return []
-    verdicts, _metric = verdicts_of(run, run_metric)
+    verdicts, metric = verdicts_of(run, run_metric)
     keys, rows = _keys_in(test, run.version), rows_of_test(test)
+    criteria = criteria_of_people(run, run_metric, keys) if metric.checklist else {}
     return [
-        {**answer._asdict(), **label._asdict()}
+        {**answer._asdict(), **label._asdict(), "criteria": criteria.get(answer, {})}
         for answer, label in labels_of(verdicts, keys).items()
         if answer.row in rows
     ]
@@ -197,8 +200,12 @@ def sealed_test_open(
     )
     definition = definition_now(run_metric)
     figures = _figures(values, labels, shared, definition.kind, number)
+    agreement = figures.agreement
+    if definition.kind == CHECKLIST:
+        judged = judged_criteria(run_metric, _keys_in(test, run.version))
+        figures = _figures_of_criteria(judged, labels, figures, number)
     thresholds = thresholds_of(test.split.metric.project)
-    difference = None if dev is None else gap(dev, figures.agreement)
+    difference = None if dev is None else gap(dev, agreement)
     licence = Licence.objects.create(
         opening=opening,
         metric_version=version,
@@ -256,7 +263,29 @@ def _figures(
     places = places_of(judge, people)
     rows = np.unique([answer.row for answer in shared], return_inverse=True)[1]
     of_judge, of_people = (np.array(coded(column, places)) for column in (judge, people))
-    return licence_figures(of_judge, of_people, rows.astype(np.int64), judged_as(kind), opening)
+    judged = "ordered" if kind == CHECKLIST else judged_as(kind)
+    return licence_figures(of_judge, of_people, rows.astype(np.int64), judged, opening)
+
+
+def _figures_of_criteria(
+    judged: Mapping[Answer, Met],
+    labels: Mapping[Answer, Mapping[str, Any]],
+    of_values: LicenceFigures,
+    opening: int,
+) -> LicenceFigures:
+    """A checklist's figures, over the criteria of which both say something, with the bias of its values."""
+    pairs = [
+        (answer.row, judged[answer][criterion], met)
+        for answer, label in labels.items()
+        for criterion, met in label.get("criteria", {}).items()
+        if criterion in judged.get(answer, {})
+    ]
+    if not pairs:
+        raise ValidationError(_("The judge has scored none of the test's answers in this run."))
+    rows, of_judge, of_people = zip(*pairs, strict=True)
+    units = np.unique(rows, return_inverse=True)[1].astype(np.int64)
+    judge, people = (np.array(column, dtype=np.float64) for column in (of_judge, of_people))
+    return replace(licence_figures(judge, people, units, "passes", opening), bias=of_values.bias)
 
 
 def thresholds_of(project: Project) -> Thresholds:

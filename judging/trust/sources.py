@@ -9,8 +9,11 @@ from functools import cached_property
 import numpy as np
 from django.db.models import QuerySet
 
+from datasets.core.kinds import CHECKLIST
 from datasets.models import Candidate, Row, Version
 from datasets.selectors import usable_versions
+from judging.core.checklists import checklist_from
+from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.looking import group_share
 from judging.core.values import NOT_RUN
 from judging.look.models import LookAnswer, SetAside, TrainLabel
@@ -19,6 +22,7 @@ from judging.people.models import Evaluation, Item
 from judging.people.presets import candidates_of
 from judging.records.models import Judgement, Run, RunMetric
 from judging.trust.answers import row_keys
+from judging.trust.criteria import met_of
 from judging.trust.models import Split
 
 OFFERED = 20
@@ -154,6 +158,7 @@ def drawn_evenly(evaluation: Evaluation) -> bool:
 
 
 LOOK, JUDGE = "look", "judge"
+LOOKED_AT = 500  # judgements
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +184,20 @@ def failure_rate(metric: Metric) -> FailureRate | None:
     newest = run_metric.filter(run__scored__gt=0).order_by("-pk").first()
     if newest is None:
         return None
+    if MetricDefinition.from_json(newest.definition).kind == CHECKLIST:
+        return _unmet_share(newest)
     judged = _scored(newest)
     total = judged.count()
     return FailureRate(judged.filter(score_in_force=0).count() / total, JUDGE) if total else None
+
+
+def _unmet_share(run_metric: RunMetric) -> FailureRate | None:
+    """The share of criteria that the judge says are not met, over the first judgements."""
+    judged = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
+    texts = judged.exclude(checklist="").order_by("position").values_list("checklist", flat=True)
+    checklists = [checklist for text in texts[:LOOKED_AT] if (checklist := checklist_from(text))]
+    met = [met for checklist in checklists for met in met_of(checklist).values()]
+    return FailureRate(1 - sum(met) / len(met), JUDGE) if met else None
 
 
 def _scored(run_metric: RunMetric) -> QuerySet[Judgement]:

@@ -60,7 +60,8 @@ class LicenceFigures:
     `rows`, `items`: in the test with values of both. `agreement`: the share on which both say the same. `positive`,
     `negative`: TPR and TNR of two-valued verdicts, else None. `kappa` with its interval: quadratic for ordered
     values, Cohen's for labels. `bias`: judge − people of ordered values. `rarest`: how many times people gave the
-    rarest of the labels.
+    rarest of the labels. `passed`, `failed`: how many items people passed and failed, None in older licences. The items
+    of a checklist are its criteria.
     """
 
     judged: Judged
@@ -75,6 +76,8 @@ class LicenceFigures:
     kappa_high: float | None = None
     bias: Estimate | None = None
     rarest: int = 0
+    passed: int | None = None
+    failed: int | None = None
 
 
 def upper_at(opening: int) -> float:
@@ -104,7 +107,15 @@ def licence_figures(
             rate_of((judge[people == verdict] == verdict).astype(np.float64), units[people == verdict], upper)
             for verdict in (1.0, 0.0)
         ]
-        return replace(figures, positive=rates[0], negative=rates[1], kappa=cohen_kappa(judge, people))
+        passed = int((people == 1).sum())
+        return replace(
+            figures,
+            positive=rates[0],
+            negative=rates[1],
+            kappa=cohen_kappa(judge, people),
+            passed=passed,
+            failed=people.size - passed,
+        )
     draws = draws or Draws(count=min(MOST_DRAWS, DRAWS * 2 ** (opening - 1)))
     if judged == "labels":
         low, high = cohen_kappa_interval(judge, people, units, draws, upper)

@@ -1,0 +1,83 @@
+"""What people and judges say of the single criteria of checklists: a judge's licence goes by them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from judging.core.checklists import Checklist, checklist_from
+from judging.people.item_criteria import outcome_in
+from judging.people.labels import values_of
+from judging.people.models import Adjudication, Evaluation
+from judging.people.sent_items import half_decided
+from judging.records.models import Judgement, JudgementQuerySet, Run, RunMetric, SourceKind
+from judging.records.seal import BY_PEOPLE
+from judging.trust.answers import Answer
+
+Met = Mapping[str, bool]
+"""{id of a criterion: whether the answer meets it}, without those that are open."""
+
+
+def judged_criteria(run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answer, Met]:
+    """A judge's verdicts on the criteria of each answer of a run. `keys`: of its rows, by line."""
+    judgements = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
+    return {answer: met_of(checklist) for answer, checklist in _checklists(judgements, keys)}
+
+
+def criteria_of_people(run: Run, run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answer, Met]:
+    """People's verdicts on the criteria of each answer, also if they are sealed: the adjudicated ones, or else those of
+    the majority. A criterion without a majority is left out."""
+    judgements = Judgement.objects.filter(run=run, run_metric=run_metric, current=True)
+    if run.imported:
+        judgements = judgements.filter(source__kind__in=BY_PEOPLE)
+    votes: dict[Answer, list[Met]] = defaultdict(list)
+    decided: dict[Answer, Met] = {}
+    adjudicated = judgements.filter(source__kind=SourceKind.ADJUDICATOR)
+    for answer, checklist in _checklists(judgements.exclude(pk__in=adjudicated), keys):
+        votes[answer].append(met_of(checklist))
+    for answer, checklist in (*_checklists(adjudicated, keys), *_adjudicated(run, run_metric, keys)):
+        decided[answer] = met_of(checklist)
+    return {answer: majority(met) for answer, met in votes.items()} | decided
+
+
+def met_of(checklist: Checklist) -> Met:
+    """The criteria that are not open."""
+    return {criterion.id: criterion.met for criterion in checklist.criteria if criterion.met is not None}
+
+
+def majority(votes: Iterable[Met]) -> Met:
+    """What more say than not, by criterion; without ties."""
+    balance: dict[str, int] = defaultdict(int)
+    for vote in votes:
+        for criterion, met in vote.items():
+            balance[criterion] += 1 if met else -1
+    return {criterion: sum_of > 0 for criterion, sum_of in balance.items() if sum_of}
+
+
+def _checklists(judgements: JudgementQuerySet, keys: Mapping[int, str]) -> list[tuple[Answer, Checklist]]:
+    parts = ("row__line", "candidate__name", "response__number", "checklist")
+    rows = judgements.exclude(checklist="").order_by("position").values_list(*parts)
+    return [
+        (Answer(keys[line], candidate, number, "", 0), checklist)
+        for line, candidate, number, text in rows.iterator()
+        if line in keys and (checklist := checklist_from(text)) is not None
+    ]
+
+
+def _adjudicated(run: Run, run_metric: RunMetric, keys: Mapping[int, str]) -> list[tuple[Answer, Checklist]]:
+    """The decisions of an evaluation, the newest last."""
+    evaluation = Evaluation.objects.filter(run=run).first() if run.by_people else None
+    if evaluation is None:
+        return []
+    decisions = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
+    decisions = decisions.exclude(item__in=half_decided(evaluation))
+    decided = []
+    for decision in decisions.select_related("item__row", "item__response__candidate"):
+        item, value = decision.item, values_of(decision.values).get(run_metric.number)
+        if value is None or item.row.line not in keys:
+            continue
+        _outcome, checklist = outcome_in(evaluation, item, run_metric.number, value)
+        if checklist is not None:
+            name, number = item.response.candidate.name, item.response.number
+            decided.append((Answer(keys[item.row.line], name, number, "", 0), checklist))
+    return decided

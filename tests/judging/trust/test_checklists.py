@@ -1,0 +1,123 @@
+"""Licences of checklists go by their criteria: TPR and TNR over criteria, by rows."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from datasets.core.rubric import read_rubric
+from evalsite.accounts.models import Project, User
+from judging.core.checklists import judged, outcome_of
+from judging.core.licensing import Sizes
+from judging.core.results import JudgementResult
+from judging.metrics.services import metric_create
+from judging.people.adjudication import adjudicate
+from judging.records.models import Run
+from judging.trust.criteria import majority
+from judging.trust.drawing import Asking, sealed_test_draw
+from judging.trust.licence_page import licence_page
+from judging.trust.models import Licence, SealedTest
+from judging.trust.promise import promise_of
+from judging.trust.services import sealed_test_close, sealed_test_open
+from judging.trust.sources import Source, failure_rate
+from tests.conftest import ClientOf
+from tests.judging.checklists.helpers import RUBRIC, a_checklist, with_rubrics
+from tests.judging.judged import JUDGE_URL, judge, said
+from tests.judging.people.make import rate_each
+from tests.make import a_run
+
+pytestmark = pytest.mark.django_db
+ROWS = 24
+DEFINITION = a_checklist(JUDGE_URL)
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        ([], {}),
+        ([{"1": True, "2": False}], {"1": True, "2": False}),
+        ([{"1": True}, {"1": False}], {}),
+        ([{"1": True}, {"1": False}, {"1": False, "2": True}], {"1": False, "2": True}),
+    ],
+)
+def test_the_majority_decides_by_criterion(votes: list[dict[str, bool]], expected: dict[str, bool]) -> None:
+    assert majority(votes) == expected
+
+
+def ticked(place: int) -> JudgementResult:
+    """The judge's checklist of a row: a dose in every second answer, kind in all, antibiotics in none."""
+    rubric = read_rubric(RUBRIC)[0]
+    assert rubric is not None
+    checklist = judged(rubric, [place % 2 == 0, True, False], [""] * 3)
+    outcome = outcome_of(checklist)
+    return msgspec.structs.replace(said(outcome.value), outcome=outcome, checklist=checklist.to_json())
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    metric = metric_create(project=project, definition=DEFINITION, user=None)
+    version = with_rubrics(project, [RUBRIC] * ROWS, models=["alpha"])
+    run = judge(a_run(version, DEFINITION), ticked)
+    run.metrics.update(metric_version=metric.versions.get())
+    return run
+
+
+@pytest.fixture
+def test(run: Run, alice: User, rita: User) -> SealedTest:
+    """Rita says what the judge says, but that the answer of row 3 names no dose."""
+    metric = run.metrics.get().metric_version.metric
+    split = sealed_test_draw(
+        metric=metric,
+        definition=DEFINITION,
+        source=Source(run.version, run),
+        sizes=Sizes(0, 0, ROWS),
+        user=alice,
+        asking=Asking([rita]),
+        seed=5,
+    )
+    test = SealedTest.objects.select_related("evaluation__run", "split").get(split=split)
+    ticks = {True: "met,met,not_met", False: "not_met,met,not_met"}
+    rate_each(test.evaluation, rita, lambda item: ticks[item.row.line % 2 == 1 and item.row.line != 3])
+    return test
+
+
+def licensed(test: SealedTest, run: Run) -> Licence:
+    sealed_test_close(test=test, run=test.evaluation.run)
+    test.refresh_from_db()
+    return sealed_test_open(test=test, run_metric=run.metrics.get())
+
+
+def test_both_rates_count_criteria(test: SealedTest, run: Run) -> None:
+    licence = licensed(test, run)
+    page = licence_page(licence)
+    assert (page.positive.right, page.positive.of) == (ROWS // 2 - 1 + ROWS, ROWS // 2 - 1 + ROWS)
+    assert (page.negative.right, page.negative.of) == (ROWS // 2 + ROWS, ROWS // 2 + ROWS + 1)
+    assert (licence.figures["items"], licence.figures["rows"], page.answers) == (3 * ROWS, ROWS, ROWS)
+    assert licence.figures["judged"] == "passes"
+    assert licence.figures["bias"]["mean"] == pytest.approx(7 / 11 / ROWS)
+    assert licence.use == "gates"
+
+
+def test_a_decision_counts_in_place_of_the_majority(test: SealedTest, run: Run, bob: User) -> None:
+    item = test.evaluation.items.select_related("evaluation__run", "row").get(row__line=3)
+    adjudicate(item=item, values={0: "met,met,not_met"}, reason="it does", by=bob)
+    figures = licensed(test, run).figures
+    assert (figures["agreement"]["rate"], figures["failed"]) == (1.0, ROWS // 2 + ROWS)
+
+
+def test_the_page_says_that_criteria_are_counted(
+    test: SealedTest, run: Run, alice: User, client_of: ClientOf
+) -> None:
+    licence = licensed(test, run)
+    page = client_of(alice).get(f"/p/physics/judges/licences/{licence.pk}/").content.decode()
+    assert f"{3 * ROWS} criteria of {ROWS} answers, {ROWS} rows" in page
+
+
+def test_a_draw_says_what_its_criteria_buy(run: Run) -> None:
+    metric = run.metrics.get().metric_version.metric
+    promise = promise_of(metric, DEFINITION, Source(run.version, run), Sizes(0, 0, ROWS))
+    rate = failure_rate(metric)
+    assert rate is not None
+    assert rate.share == pytest.approx(0.5)
+    assert promise.prospect is not None
+    assert (promise.prospect.items, promise.prospect.failures) == (3 * ROWS, 3 * ROWS // 2)
