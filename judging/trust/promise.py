@@ -39,7 +39,8 @@ MOST_COUNTED = 1500
 @dataclass(frozen=True, slots=True)
 class Promise:
     """What a draw of `rows` test rows buys. `items`: answers of the test; `rated`: of the whole draw; `seconds`: of
-    rating all of them; `prospect`: None where kappa decides, of single `criteria` for checklists; `unreachable`: uses above what people reach."""
+    rating all of them; `prospect`: None where kappa decides, of single `criteria` for checklists; `unreachable`: uses
+    above what people reach."""
 
     judged: Judged
     rows: int

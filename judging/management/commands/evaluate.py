@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from judging.core.judges.client import RetryPolicy
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MetricsFile
 from judging.core.reading.reasons import NOTHING_OFFERED
-from judging.core.requirements import RequirementError, parse_requirement
+from judging.core.requirements import RequirementError, decide, exit_status, parse_requirement
 from judging.engine.reconcile import free_dead_leases
 from judging.engine.run_worker import work
 from judging.engine.stopping import stopped_by_endpoint
@@ -111,6 +112,18 @@ class Command(BaseCommand):
             ci = CiOptions(options["require"], baseline, options["texts"])
             if status := write_ci(run, options["ci"], ci):
                 sys.exit(status)
+        elif status := self._check(report, options["require"]):
+            sys.exit(status)
+
+    def _check(self, report: dict[str, Any], requirements: Sequence[str]) -> int:
+        """Say of each requirement whether it is met. Returns the exit status; raises CommandError."""
+        try:
+            decisions = [decide(parse_requirement(text), report) for text in requirements]
+        except RequirementError as error:
+            raise CommandError(str(error), returncode=WRONG_USAGE) from error
+        for decision in decisions:
+            self.stderr.write(decision.sentence)
+        return exit_status(decisions)
 
 
 def add_ci_options(parser: CommandParser) -> None:
@@ -126,7 +139,7 @@ def add_ci_options(parser: CommandParser) -> None:
         action="append",
         default=[],
         metavar="REQUIREMENT",
-        help="with --ci, e.g. 'qwen3 correctness >= 7.5' (see report); the exit status is 3 if one is not met, 4 if "
+        help="e.g. 'qwen3 correctness >= 7.5' (see report); the exit status is 3 if one is not met, 4 if "
         "one is undecided; may be repeated",
     )
     parser.add_argument("--baseline", metavar="RUN", help="with --ci, an earlier run to compare with")
@@ -158,8 +171,8 @@ def why_stopped(run: Run) -> str:
 
 def refuse_wrong_usage(options: dict[str, Any]) -> None:
     """Raise CommandError for invalid arguments, OSError for files that can't be opened."""
-    if not options["ci"] and (options["require"] or options["baseline"] or options["texts"]):
-        raise CommandError("--require, --baseline and --texts go with --ci DIR.", returncode=WRONG_USAGE)
+    if not options["ci"] and (options["baseline"] or options["texts"]):
+        raise CommandError("--baseline and --texts go with --ci DIR.", returncode=WRONG_USAGE)
     try:
         for text in options["require"]:
             parse_requirement(text)

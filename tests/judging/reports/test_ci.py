@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from datasets.models import Version
@@ -80,8 +83,33 @@ def test_the_client_writes_the_files(run: Run, alice: User, tmp_path: Path) -> N
     assert {path.name for path in tmp_path.iterdir()} == NAMES
 
 
-@pytest.mark.parametrize("options", [{"require": ["a b >= 1"]}, {"ci": Path("ci"), "require": ["nonsense"]}])
+@pytest.mark.parametrize("options", [{"texts": True}, {"baseline": "x"}, {"require": ["nonsense"]}])
 def test_the_command_refuses_what_it_cannot_check_before_it_starts(options: dict[str, Any]) -> None:
     usual = {"ci": None, "require": [], "baseline": None, "texts": False, "resume": "x"}
     with pytest.raises(CommandError):
         refuse_wrong_usage({**usual, "file": None, "metrics": None, "name": "", **options})
+
+
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """The command handles signals; afterwards they are handled as before."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("own_signals")
+def test_evaluate_checks_requirements_without_files_for_ci(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("evaluate", out=tmp_path, resume=str(run.pk), require=["alpha quality >= 0"])
+    with pytest.raises(SystemExit, match="3"):
+        call_command("evaluate", out=tmp_path, resume=str(run.pk), require=["alpha quality >= 50"])
+    assert capsys.readouterr().err.count("alpha quality") == 2
+
+
+@pytest.mark.usefixtures("own_signals")
+def test_evaluate_refuses_a_requirement_on_nobody(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no candidate called 'nobody'"):
+        call_command("evaluate", out=tmp_path, resume=str(run.pk), require=["nobody quality >= 1"])
