@@ -338,8 +338,8 @@ def _mail(values: Mapping[str, str]) -> dict[str, str]:
     url, sender = values.get("EMAIL_URL", "").strip(), values.get("EMAIL_FROM", "").strip()
     if url:
         try:
-            user = str(email(url)["EMAIL_HOST_USER"] or "")
-        except (KeyError, ValueError):
+            user = str(email(url).get("EMAIL_HOST_USER", ""))
+        except ValueError:
             raise ImproperlyConfigured(
                 "EMAIL_URL is invalid; use an address such as smtp+tls://user:password@mail.example:587."
             ) from None
@@ -356,7 +356,9 @@ def email(url: str) -> dict[str, Any]:
         raise ValueError(scheme)
     if scheme == "smtps":
         url = url.replace("smtps:", "smtp+ssl:", 1)
-    return {name: value for name, value in environ.Env.email_url_config(url).items() if value is not None}
+    known = {name: value for name, value in environ.Env.email_url_config(url).items() if value is not None}
+    port = {"smtp+tls": 587, "smtp+ssl": 465}.get(urlsplit(url).scheme, 25)
+    return {"EMAIL_PORT": port, **known, "EMAIL_FILE_PATH": urlsplit(url).path}
 
 
 def _time_zone(values: Mapping[str, str]) -> str:

@@ -91,7 +91,9 @@ def test_mail_is_sent_as_the_user_of_its_server_or_by_another_name() -> None:
     assert env.read({"EMAIL_URL": url}).email_from == "me@mail.example"
     assert env.read({"EMAIL_URL": url, "EMAIL_FROM": "site@evals.example"}).email_from == "site@evals.example"
     assert env.email(url)["EMAIL_USE_TLS"]
-    assert env.email("smtps://mail.example:465")["EMAIL_USE_SSL"]
+    assert env.email("smtps://mail.example")["EMAIL_USE_SSL"]
+    assert env.email("smtps://mail.example")["EMAIL_PORT"] == 465
+    assert env.email("filemail:///var/mails")["EMAIL_FILE_PATH"] == "/var/mails"
 
 
 def test_an_address_without_the_base_path_is_reported() -> None:
