@@ -22,6 +22,7 @@ from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind, ScaledMetric
 from judging.core.statistics.judges import injected_verdicts
 from judging.core.statistics.report import raters_of, report
+from judging.core.statistics.resampling import rankings
 from judging.core.statistics.verdicts import counted
 from judging.people.selectors import evaluations_of
 from judging.records.definitions import definitions_now
@@ -227,6 +228,7 @@ def compute(run: Run) -> tuple[RunFigures, DataFrame]:
     _add_gold(document, selectors.gold_hits_of(run))
     for add in licences_added:
         add(run, definitions, metrics_by_key, document)
+    document["ranking"] = rankings(judgements, metrics, document)
     flagged = selectors.answers_with_verdicts(run, metrics_by_key, selectors.candidates_of(run))
     document["planted"] = injected_verdicts(flagged, judgements, metrics)
     figures = Figures(

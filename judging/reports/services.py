@@ -21,6 +21,7 @@ from judging.teamwork.marks import excluded_by
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
     "repeats", "order", "length", "scale_ends", "planted", "raters", "corrected", "corrected_pairs", "licences",
+    "ranking",
 )  # fmt: skip
 CELLS = ("candidates", "people_candidates")
 

@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 from .numeric import BinCount
 
-LAYOUT = 14
+LAYOUT = 15
 """Of stored documents. Increase it for a new figure or another formula, so that they are computed again."""
 
 
@@ -558,6 +558,45 @@ class ChecklistHealth(TypedDict):
     metric: str
     health: list[CriterionHealth]
     agreement: list[CriterionAgreement]
+
+
+class Rank(TypedDict):
+    """The ranks (1 is best) that significant differences leave open."""
+
+    low: int
+    high: int
+
+
+class RankedPair(TypedDict):
+    """The share of resamplings in which a stands above b, a tie as half."""
+
+    a: str
+    b: str
+    share: float
+
+
+class SingleOrder(TypedDict):
+    """The candidates, best first, by a judge (`by`: its name) or one of its repeats (`name #2`)."""
+
+    by: str
+    names: list[str]
+
+
+class Ranking(TypedDict):
+    """How sure the order under a metric is, in `draws` resamplings of the rows; 0 if there are too few.
+
+    `by`: the author of the values, as in `side_by_side`. `first`: the share of draws in which a candidate is first,
+    shared where several are. `pairs`: in the report's order. See `resampling`.
+    """
+
+    metric: str
+    by: str
+    draws: int
+    seed: int
+    first: dict[str, float]
+    pairs: list[RankedPair]
+    ranks: dict[str, Rank]
+    orders: list[SingleOrder]
 
 
 class Report(TypedDict):

@@ -298,7 +298,7 @@ def ordered(frame: DataFrame) -> DataFrame:
     result = result.sort_values(VERDICT, ignore_index=True)
     if result.duplicated(VERDICT).any():
         raise ValueError("a response has two judgements under one metric")
-    return result.assign(unit=_units(result))
+    return result.assign(unit=units_of(result))
 
 
 def answers_coded(frame: DataFrame) -> Ints:
@@ -320,7 +320,7 @@ def _check(frame: DataFrame) -> None:
         raise ValueError("a judgement's weight is 1: figures count all rows alike")
 
 
-def _units(frame: DataFrame) -> Series[int]:
+def units_of(frame: DataFrame) -> Series[int]:
     """Each judgement's unit, numbered by first appearance in row order."""
     import pandas as pd
 

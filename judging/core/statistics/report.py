@@ -139,7 +139,7 @@ def _label_scale(judgements: DataFrame, metric: ScaledMetric) -> Scale:
     return Scale(metric, "category", low, high, low, high)
 
 
-def _with_label_values(mine: DataFrame, scale: Scale) -> DataFrame:
+def with_label_values(mine: DataFrame, scale: Scale) -> DataFrame:
     """The rows with their labels' values as numbers, where the scale has them."""
     values = scale.metric.label_values
     if not scale.counts_labels or values is None:
@@ -152,7 +152,7 @@ def metric_cells(
     mine: DataFrame, scale: Scale, names: Sequence[str], *, clustered: bool
 ) -> tuple[dict[str, Cell], dict[str, Series[float]]]:
     """Each candidate's cell under one metric and its items' means, from one row per answer."""
-    mine = _with_label_values(mine, scale)
+    mine = with_label_values(mine, scale)
     by_candidate: Mapping[str, DataFrame] = dict(iter(mine.groupby("candidate", observed=True)))  # type: ignore[arg-type]
     cells, means = {}, {}
     for name in names:

@@ -24,6 +24,7 @@ from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, a
 from judging.reports.page.checklist_tables import ChecklistTables, checklist_tables
 from judging.reports.page.drawing import agreement_chart, metrics_radar, spread_chart
 from judging.reports.page.leaderboard import BoardData, Leaderboard, leaderboard
+from judging.reports.page.order_view import OrderView, order_view
 from judging.reports.page.pairs import (
     PairMatrix,
     WantedDifference,
@@ -80,6 +81,7 @@ class MetricView:
     high: float | None
     kind: str
     card: ResultCard
+    order: OrderView | None
     board: Leaderboard
     licences: list[str]
     notes: list[str]
@@ -226,6 +228,7 @@ class _Maker:
             high=metric.high,
             kind=kind or "",
             card=result_card(self.document, metric.name, cells, values, self.series),
+            order=order_view(self.document, metric.name, self.series),
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
             licences=[licence_sentence(entry) for entry in under(self.document, "licences", metric.name)],
             notes=[

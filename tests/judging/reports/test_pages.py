@@ -434,3 +434,18 @@ def test_items_or_answers_which_is_worth_more_is_reported(client_of: ClientOf, a
 
 def test_links_to_rated_references_name_them_as_their_run_does() -> None:
     assert Links("items/", "").to("@reference", "quality") == "items/?candidate=reference&metric=quality"
+
+
+def test_the_page_says_how_sure_the_order_is(client_of: ClientOf, alice: User, run: Run) -> None:
+    (ranking, _style) = report_document(run)["ranking"]
+    html = page(client_of, alice, run)
+    assert (ranking["draws"], ranking["first"]) == (2000, {"alpha": 1.0, "beta": 0.0})
+    assert "alpha is first in 100 of 100 resamplings of the questions." in html
+    assert re.search(r"beta</th>\s*<td class=\"num\">2</td>\s*<td class=\"num\">0</td>", html)
+
+
+def test_few_rows_say_why_the_order_is_not_resampled(
+    client_of: ClientOf, alice: User, project: Project
+) -> None:
+    run = a_judged_run(a_version(project, rows=5), by_name(alpha=4, beta=3), "quality")
+    assert "Below ten independent rows, the order is not resampled." in page(client_of, alice, run)

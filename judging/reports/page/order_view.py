@@ -1,0 +1,81 @@
+"""How sure a metric's order is, as a sentence and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from evalsite.rounding import fixed_percent
+from evalsite.templatetags.show import number
+from judging.core.statistics.ranking import corrected_under, under
+from judging.reports.labels import author_name, names_of
+from judging.reports.page.tables import Column, Series, Table, marked, rank_text
+
+
+@dataclass(frozen=True, slots=True)
+class OrderView:
+    """`sentence`: how often the first is first; '' without shares, and `lacking` says why there are none. `orders`:
+    (judge or repeat, candidates) of those whose order is another one."""
+
+    sentence: str
+    lacking: str
+    table: Table
+    draws: str
+    orders: Sequence[tuple[str, str]]
+
+
+def order_view(document: Mapping[str, Any], metric: str, series: Series) -> OrderView | None:
+    """The order of a metric; None without two candidates. The shares are of the judge's own values, so there are none
+    where the report shows corrected ones."""
+    ranking = next(iter(under(document, "ranking", metric)), None)
+    if ranking is None:
+        return None
+    corrected = bool(corrected_under(document, metric))
+    first = {} if corrected else ranking["first"]
+    columns = [Column(_("Candidate"), num=False), Column(_("Possible ranks"))]
+    if first:
+        columns.append(Column(_("First in … of 100 resamplings")))
+    rows = [
+        [
+            marked(series, name),
+            rank_text(rank["low"], rank["high"]),
+            *([_of_100(first[name])] if first else []),
+        ]
+        for name, rank in ranking["ranks"].items()
+    ]
+    names = list(ranking["ranks"])
+    return OrderView(
+        sentence=_sentence(first, names),
+        lacking="" if first else _lacking(corrected=corrected),
+        table=Table(_("How sure is the order?"), columns, rows),
+        draws=number(ranking["draws"]) if first else "",
+        orders=[
+            (author_name(single["by"]), names_of(single["names"]))
+            for single in ranking["orders"]
+            if single["names"] != names
+        ],
+    )
+
+
+def _sentence(first: Mapping[str, float], names: Sequence[str]) -> str:
+    if not first:
+        return ""
+    text = _("%(candidate)s is first in %(n)s of 100 resamplings of the questions.")
+    return text % {"candidate": names[0], "n": _of_100(first[names[0]])}
+
+
+def _lacking(*, corrected: bool) -> str:
+    if corrected:
+        return _("The order is that of corrected scores, which are not resampled.")
+    return _("Below ten independent rows, the order is not resampled.")
+
+
+def _of_100(share: float) -> str:
+    """A share as a number of 100; never rounded to 0 or 100 unless exact."""
+    text = fixed_percent(share, 0)
+    if share not in (0, 1) and text in ("0", "100"):
+        return "< 1" if text == "0" else "> 99"
+    return text
