@@ -17,6 +17,7 @@ from judging.core.judges.protocols.protocol import (
     call_arguments,
     chunk,
     compact,
+    image_of,
     joined,
     mapping,
     objects,
@@ -94,7 +95,7 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
         return {"role": "user", "content": [block]}
     calls = objects(message.get("tool_calls"))
     if not calls:
-        return {"role": message.get("role"), "content": content if content is not None else ""}
+        return {"role": message.get("role"), "content": _content(content)}
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text_of(content)}] if text_of(content) else []
     blocks += [
         {
@@ -106,6 +107,24 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
         for call in calls
     ]
     return {"role": message.get("role"), "content": blocks}
+
+
+def _content(content: Any) -> Any:
+    """A message's text, or its parts with images in this protocol's form."""
+    if not isinstance(content, list):
+        return content if content is not None else ""
+    return [_block(part) for part in objects(content)]
+
+
+def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    image = image_of(part)
+    if image is None:
+        return part
+    if image.data:
+        source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    else:
+        source = {"type": "url", "url": image.url}
+    return {"type": "image", "source": source}
 
 
 def as_chunk(event: Any) -> Any:

@@ -17,6 +17,7 @@ from judging.core.judges.protocols.protocol import (
     call_arguments,
     chunk,
     compact,
+    image_of,
     joined,
     mapping,
     objects,
@@ -111,12 +112,28 @@ def _content(message: Mapping[str, Any]) -> dict[str, Any]:
             "response": {"result": text_of(content)},
         }
         return {"role": "user", "parts": [{"functionResponse": reply}]}
-    parts: list[dict[str, Any]] = [{"text": text_of(content)}] if text_of(content) else []
+    parts = _parts(content)
     parts += [
         {"functionCall": {"name": mapping(call.get("function")).get("name"), "args": call_arguments(call)}}
         for call in objects(message.get("tool_calls"))
     ]
     return {"role": "model" if role == "assistant" else "user", "parts": parts or [{"text": ""}]}
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    """A message's text, or its texts and images in order."""
+    if not isinstance(content, list):
+        return [{"text": text_of(content)}] if text_of(content) else []
+    parts: list[dict[str, Any]] = []
+    for part in objects(content):
+        image = image_of(part)
+        if image is None:
+            parts += [{"text": str(part["text"])}] if part.get("text") else []
+        elif image.data:
+            parts.append({"inlineData": {"mimeType": image.media_type, "data": image.data}})
+        else:
+            parts.append({"fileData": {"fileUri": image.url}})
+    return parts
 
 
 def as_chunk(event: Any) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Request = dict[str, Any]
 """A request in the form of chat completions."""
+
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[^,;]+)*;base64,", re.IGNORECASE)
 
 END = "[DONE]"
 """What a translated event is after which nothing follows."""
@@ -71,6 +74,24 @@ def text_of(content: Any) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in objects(content))
     return str(content or "")
+
+
+class Image(NamedTuple):
+    """An image of a message: base64 `data` of a media type, or the `url` of one that the server fetches."""
+
+    url: str
+    media_type: str = ""
+    data: str = ""
+
+
+def image_of(part: Mapping[str, Any]) -> Image | None:
+    """The image that a part of a message's content stands for, in the form of chat completions; None if none."""
+    reference = part.get("image_url")
+    url = reference if isinstance(reference, str) else mapping(reference).get("url")
+    if part.get("type") != "image_url" or not isinstance(url, str) or not url:
+        return None
+    match = _DATA_URL.match(url)
+    return Image(url, match[1] or "image/png", url[match.end() :]) if match else Image(url)
 
 
 def apart(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[Mapping[str, Any]]]:

@@ -15,6 +15,7 @@ from judging.core.judges.protocols.protocol import (
     apart,
     bearer,
     chunk,
+    image_of,
     mapping,
     objects,
     required_tool,
@@ -67,10 +68,23 @@ def _items(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", **result}]
     items: list[dict[str, Any]] = []
     if content or not message.get("tool_calls"):
-        items.append({"role": message.get("role"), "content": text_of(content)})
+        items.append({"role": message.get("role"), "content": _content(content)})
     for call in objects(message.get("tool_calls")):
         items.append({"type": "function_call", "call_id": call.get("id"), **mapping(call.get("function"))})
     return items
+
+
+def _content(content: Any) -> Any:
+    """A message's text, or its texts and images in order if it has any image."""
+    if not any(image_of(part) for part in objects(content)):
+        return text_of(content)
+    parts = ((part, image_of(part)) for part in objects(content))
+    return [
+        {"type": "input_image", "image_url": image.url}
+        if image
+        else {"type": "input_text", "text": str(part.get("text") or "")}
+        for part, image in parts
+    ]
 
 
 def as_chunk(event: Any) -> Any:

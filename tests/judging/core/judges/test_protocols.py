@@ -305,3 +305,35 @@ def test_a_parameter_that_the_server_rejects_is_left_out(protocol: str) -> None:
         result = ask_until_done(judge.url, protocol=protocol, params={"seed": 1})
     assert result.error is None
     assert result.refuses == {"seed"}
+
+
+PICTURES = [
+    {"type": "text", "text": "Which?"},
+    {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,AAAA"}},
+    {"type": "image_url", "image_url": "https://h/b.png"},
+]
+AS_PARTS = {
+    "gemini": [
+        {"text": "Which?"},
+        {"inlineData": {"mimeType": "image/jpeg", "data": "AAAA"}},
+        {"fileData": {"fileUri": "https://h/b.png"}},
+    ],
+    "anthropic": [
+        {"type": "text", "text": "Which?"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AAAA"}},
+        {"type": "image", "source": {"type": "url", "url": "https://h/b.png"}},
+    ],
+    "responses": [
+        {"type": "input_text", "text": "Which?"},
+        {"type": "input_image", "image_url": "data:image/jpeg;base64,AAAA"},
+        {"type": "input_image", "image_url": "https://h/b.png"},
+    ],
+    "chat": PICTURES,
+}
+
+
+@pytest.mark.parametrize("protocol", AS_PARTS)
+def test_images_of_a_message_are_sent_in_the_protocol_s_form(protocol: str) -> None:
+    sent = PROTOCOLS[protocol].body({"model": "m", "messages": [{"role": "user", "content": PICTURES}]})
+    (message,) = sent.get("contents") or sent.get("input") or sent["messages"]
+    assert message.get("parts", message.get("content")) == AS_PARTS[protocol]
