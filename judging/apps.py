@@ -65,6 +65,7 @@ class JudgingConfig(AppConfig):
         "import_results": "judging.transfer.results_import.services",
         "lint_template": "judging.metrics.lint",
         "measure_metric": "judging.trust.gallery.measurements",
+        "run_batches": "judging.engine.batches",
         "plan_rejudging": "judging.runs.rerun.rerun_batches",
         "remove_deleted": "judging.deletion.services",
     }

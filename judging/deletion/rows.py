@@ -61,6 +61,7 @@ from judging.people.models import (
     SentItem,
 )
 from judging.records.models import (
+    BatchRequest,
     CachedReply,
     Chunk,
     Generation,
@@ -69,6 +70,7 @@ from judging.records.models import (
     Override,
     Reading,
     Rejudging,
+    RequestBatch,
     Run,
     RunCandidate,
     RunMetric,
@@ -119,6 +121,8 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
     (VerdictSource, "run"),
     (Reading, "run_metric__run"),
     (Measurement, "labels__run"),
+    (BatchRequest, "run"),
+    (RequestBatch, "run"),
     (RunMetric, "run"),
     (RunCandidate, "run"),
 )

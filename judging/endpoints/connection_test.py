@@ -164,6 +164,7 @@ def _facts(probe: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         (_("Streaming"), yes if probe["streams"] else no),
         (_("Reasoning output"), yes if probe["reasoning"] else _("not in this short reply")),
         (_("Token usage"), yes if probe["usage"] else no),
+        (_("Batches, answered within a day"), yes if probe.get("batches") else no),
         (_("Structured output"), structured_name(probe.get("structured", ""))),
     ]
     return tuple((name, value) for name, value in facts if value)

@@ -109,8 +109,11 @@ class Caller:
             problem = model.gate.problem
             self.gate.error = EndpointError(model.name, problem.code, problem.detail)
 
-    async def call(self, model: ModelConnection, request: Request, waiting: Waiting) -> AskResult | Failure:
-        """Send a request. Returns its result, or why it was not sent. Raises Abandoned if the run may send no more."""
+    async def call(
+        self, model: ModelConnection, request: Request, waiting: Waiting, place: str = ""
+    ) -> AskResult | Failure:
+        """Send a request. Returns its result, or why it was not sent. Raises Abandoned if the run may send no more.
+        `place`: which of the judgement's questions it is."""
         if model.failure:
             self._count_failure(model, model.failure)
             return model.failure

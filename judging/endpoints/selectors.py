@@ -25,6 +25,11 @@ def endpoint_drafts(project: Project) -> QuerySet[Endpoint]:
     return Endpoint.objects.filter(project=project, archived_at=None, draft=True).order_by("name")
 
 
+def offers_batches(endpoint: Endpoint) -> bool:
+    """Whether its connection test found that the server offers batches."""
+    return bool(endpoint.probe.get("batches"))
+
+
 def any_encrypted() -> bool:
     """Whether any endpoint holds a secret that only our key can decrypt."""
     empty = Q(key_encrypted="", headers_encrypted="", proxy_encrypted="")

@@ -19,6 +19,7 @@ from judging.endpoints.gate import Lot, RunInThread
 from judging.endpoints.gate_pool import GatePool
 from judging.endpoints.requests import Abandoned, Caller, RunGate
 from judging.engine import chunks, planning
+from judging.engine.batch_caller import BatchCaller
 from judging.engine.budget import Ledger, budget_of, spent_by
 from judging.engine.effects import MetricEffects, RuleEffects
 from judging.engine.generation import AnswerGenerator, connected_models, unanswered, with_answers, with_flags
@@ -75,6 +76,8 @@ class ActiveRun:
         ledger = Ledger(budget_of(run), run.prices, spent_by(run))
         gate = RunGate(Lot(run.project_id, run.pk, WEIGHTS[Priority(run.priority)]), ledger)
         caller = Caller(shared.clients, gate, shared.policy)
+        if run.batched:
+            caller = BatchCaller(run.pk, caller, shared.watching)
         cache = None
         if run.reuse_replies:
             cache = ReplyCache(run.project_id, shared.watching, any_temperature=run.reuse_at_any_temperature)

@@ -27,6 +27,9 @@ from judging.records.stored_replies import previous_replies, results_before
 LEASE_SECONDS = 30.0
 _MAY_FINISH = (RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED)
 
+PARKED = "batches"
+"""The owner of chunks whose requests wait for the replies of a batch."""
+FAR = 1e12  # Unix seconds
 _LEASE = """
 UPDATE judging_chunk SET owner = %s, lease_until = %s, leases = leases + 1
  WHERE id = (SELECT id FROM judging_chunk WHERE run_id = %s AND NOT done AND owner = ''
@@ -98,9 +101,19 @@ def renew(chunks: Iterable[int], owner: str) -> None:
     mine.update(owner=owner, lease_until=time.time() + LEASE_SECONDS)
 
 
-def release(chunks: Iterable[int], owner: str) -> None:
-    """Release unfinished chunks."""
-    Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False).update(owner="", lease_until=0)
+def release(chunks: Iterable[int], owner: str) -> set[int]:
+    """Release unfinished chunks; those of runs that send batches are parked until replies came. Returns such runs."""
+    mine = Chunk.objects.filter(pk__in=list(chunks), owner=owner, done=False)
+    batched = mine.filter(run__batched=True)
+    runs = set(batched.values_list("run", flat=True))
+    batched.update(owner=PARKED, lease_until=FAR)
+    mine.update(owner="", lease_until=0)
+    return runs
+
+
+def unpark(run: int) -> int:
+    """Free the chunks of a run that were parked. Returns how many."""
+    return Chunk.objects.filter(run=run, owner=PARKED, done=False).update(owner="", lease_until=0)
 
 
 def load(

@@ -180,7 +180,11 @@ class MetricEffects:
         assert self.caller is not None
         model = self.models[question.judge]
         return as_judge_call(
-            question, request, await self.caller.call(model, request, waiting), model, digest
+            question,
+            request,
+            await self.caller.call(model, request, waiting, place_of(question)),
+            model,
+            digest,
         )
 
     async def apply_rules(self, item: JudgedItem, ask: Ask | None, previous: PreviousReplies | None) -> Ruled:
@@ -271,6 +275,11 @@ def _replayed(calls: Sequence[JudgeCall]) -> AskLines:
         ]
 
     return ask
+
+
+def place_of(question: Question) -> str:
+    """Which of a judgement's questions it is."""
+    return f"{question.judge}-{question.repeat}-{int(question.swapped)}-{question.criterion}"
 
 
 def sandbox_failure(failure: SandboxFailure, what: str) -> Failure:

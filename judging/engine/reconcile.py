@@ -24,7 +24,7 @@ def reconcile() -> None:
 
 def free_dead_leases() -> int:
     """Release runs and chunks whose owner is dead, and chunks whose lease has expired. Returns the number of chunks."""
-    held = Chunk.objects.filter(done=False).exclude(owner="")
+    held = Chunk.objects.filter(done=False).exclude(owner__in=("", chunks.PARKED))
     planned = Run.objects.filter(state=RunState.PLANNING).exclude(planner="")
     freed = deaths.count({*held.values_list("owner", flat=True), *planned.values_list("planner", flat=True)})
     count_lost_of_ended()

@@ -18,6 +18,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, F, OuterRef
 
+from evalsite.tasks import jobs
 from evalsite.tasks.workers import Backoff
 from judging.core.pipeline import judge_spread
 from judging.core.results import JudgeCall, Ruled, ScriptResult, Verdict
@@ -242,7 +243,8 @@ def write(
             _count_spent(run_id, bill)
         finished_runs = {run_id for run_id in set(mine.values()) if chunks.finish_if_done(run_id)}
         runs_stopped_before({judged.of.run for judged in judgements} - finished_runs)
-    chunks.release(batch.released | (batch.chunks_judging(lost) & batch.finished), owner)
+    for run_id in chunks.release(batch.released | (batch.chunks_judging(lost) & batch.finished), owner):
+        jobs.request("run_batches", run_id, again=True)
     return set(lost)
 
 

@@ -163,6 +163,12 @@ class Run(Deletable):
     reuse_at_any_temperature = models.BooleanField(
         default=False, help_text="also for temperatures other than 0"
     )
+    batched = models.BooleanField(
+        default=False, help_text="requests are sent in batches, cheaper, and answered within a day"
+    )
+    plain_if_expired = models.BooleanField(
+        default=False, help_text="requests of batches that were not answered in time are sent alone"
+    )
     reused = models.PositiveIntegerField(default=0, help_text="number of replies that were reused")
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -683,3 +689,51 @@ class CachedReply(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "digest"], name="cached_reply_once")]
+
+
+class BatchState(models.TextChoices):
+    SENDING = "sending", _("being sent")
+    SENT = "sent", _("sent")
+    COLLECTED = "collected", _("collected")
+    FAILED = "failed", _("refused")
+
+
+class RequestBatch(models.Model):
+    """Requests of a run that a server answers together within a day. It is stored before anything is sent, so that a
+    batch of which nobody knows whether it arrived is found again by its marker."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="request_batches")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.SET_NULL, null=True, related_name="+")
+    marker = models.CharField(max_length=40, unique=True, help_text="in its metadata at the server")
+    state = models.CharField(max_length=9, choices=BatchState.choices, default=BatchState.SENDING)
+    tried = models.BooleanField(default=False, help_text="whether sending it has begun")
+    cancel_asked = models.BooleanField(default=False)
+    remote_id = models.CharField(max_length=200, blank=True, default="")
+    remote_state = models.CharField(max_length=40, blank=True, default="")
+    items = models.PositiveIntegerField()
+    answered = models.PositiveIntegerField(default=0)
+    problem = models.CharField(max_length=40, blank=True, default="", help_text="code of its last error")
+    problem_detail = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(null=True)
+    collected_at = models.DateTimeField(null=True)
+
+
+class BatchRequest(models.Model):
+    """A request that is sent in a batch. `custom_id`: judgement (which is an attempt) and place. Without a batch it
+    waits for one; `plain`: it expired and is sent alone."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False, related_name="+")
+    batch = models.ForeignKey(RequestBatch, on_delete=models.SET_NULL, null=True, related_name="requests")
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.SET_NULL, null=True, db_index=False, related_name="+"
+    )
+    custom_id = models.CharField(max_length=64, unique=True)
+    request = models.TextField(help_text="JSON, in the form of chat completions")
+    plain = models.BooleanField(default=False)
+    done = models.BooleanField(default=False)
+    status = models.PositiveSmallIntegerField(null=True, help_text="HTTP; 0: not answered within a day")
+    body = models.TextField(blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "done", "batch"], name="batch_request_open")]

@@ -20,6 +20,7 @@ from evalsite.templatetags.show import number
 from judging.core.candidates import MOST_ANSWERS, CandidateModel
 from judging.endpoints.fields import JsonObjectField
 from judging.endpoints.models import Endpoint
+from judging.endpoints.selectors import offers_batches
 from judging.engine.budget import MILLION, Budget
 from judging.engine.rubric_rows import UNREADABLE
 from judging.records.models import Priority, Run
@@ -296,6 +297,16 @@ class RunForm(BudgetForm):
         ),
     )
 
+    batched = forms.BooleanField(
+        label=_("Cheaper, within a day"),
+        required=False,
+        help_text=_(
+            "Requests are sent in batches, usually at half the price. The server answers within 24 hours."
+        ),
+    )
+    plain_if_expired = forms.BooleanField(
+        label=_("Send alone what a batch did not answer in time"), required=False
+    )
     leave_out_unreadable = forms.BooleanField(
         label=_("Leave out rows without a rubric that can be read"), required=False
     )
@@ -321,6 +332,7 @@ class RunForm(BudgetForm):
         """`metric`: the metric version preselected by the query string."""
         candidates = Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
         self.choices = {str(choice.version.pk): choice for choice in choices if choice.version}
+        self._offers_batches = any(offers_batches(endpoint) for endpoint in endpoints)
         proposed = {
             "version": version,
             "candidates": list(candidates),
@@ -364,6 +376,11 @@ class RunForm(BudgetForm):
         return random.randrange(SEEDS) if seed is None else int(seed)
 
     @property
+    def offers_batches(self) -> bool:
+        """Whether a judge that can be chosen is at a server that answers batches."""
+        return self._offers_batches
+
+    @property
     def more_errors(self) -> bool:
         """Whether the collapsed section has errors."""
         return any(name in self.errors for name in MORE)
@@ -378,6 +395,8 @@ class RunForm(BudgetForm):
             sent["reuse_replies"],
             sent["reuse_at_any_temperature"],
             sent["leave_out_unreadable"],
+            sent["batched"],
+            sent["plain_if_expired"],
         )
 
     def chosen(self) -> Chosen:

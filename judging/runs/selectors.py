@@ -24,7 +24,7 @@ from judging.engine.budget import MILLION
 from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import MetricVersion
 from judging.metrics.rule_editor.sample_rows import mean_fields
-from judging.records.models import PEOPLE, Run, RunMetric, RunState
+from judging.records.models import PEOPLE, RequestBatch, Run, RunMetric, RunState
 
 RUNS_PER_PAGE = 50
 UNUSABLE_SHOWN = 20
@@ -276,3 +276,9 @@ def money_of(run: Run) -> Money | None:
         return None
     budget = None if run.budget_money is None else run.budget_money / MILLION
     return Money(run.spent / MILLION, budget, run.currency)
+
+
+def batches_of(run: Run) -> list[RequestBatch]:
+    """The batches in which its requests were sent, newest first."""
+    batches = RequestBatch.objects.filter(run=run).select_related("endpoint")
+    return list(batches.order_by("-pk")[:50]) if run.batched else []

@@ -16,11 +16,12 @@ from datasets.models import Candidate, Version
 from datasets.services import version_lock
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
-from evalsite.tasks import workers
+from evalsite.tasks import jobs, workers
 from judging.core.candidates import CandidateModel
 from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.sandbox.job import SandboxFailure
 from judging.endpoints.models import Endpoint
+from judging.endpoints.selectors import offers_batches
 from judging.endpoints.settings import with_address
 from judging.engine import chunks, planning, run_worker
 from judging.engine.budget import Budget, budget_of, spent_by
@@ -79,6 +80,8 @@ class RunOptions:
     reuse_replies: bool = False
     reuse_at_any_temperature: bool = False  # also at temperatures other than 0, where replies may differ
     leave_out_unreadable: bool = False  # rows whose rubric no checklist can be judged by
+    batched: bool = False  # requests are sent in batches, at half the price, and answered within a day
+    plain_if_expired: bool = False  # those that were not answered in time are then sent alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,8 @@ def run_create(
     """
     version_lock(version)
     refuse_impossible(version, candidates, metrics, candidate_models)
+    if options and options.batched:
+        refuse_impossible_batches(options, metrics, candidate_models)
     definitions = [metric.definition for metric in metrics]
     refuse_broken_scripts(definitions)
     for chosen in metrics:
@@ -192,6 +197,7 @@ def _set_options(run: Run, options: RunOptions, prices: PriceList) -> None:
     """Set the run's options. Raises ValidationError for a cost budget without prices."""
     run.currency, run.prices = prices.currency, prices.prices
     allow_budget(run, options.budget)
+    run.batched, run.plain_if_expired = options.batched, options.plain_if_expired
     run.priority, run.stop_width = options.priority, options.stop_width
     run.reuse_at_any_temperature = options.reuse_at_any_temperature
     run.reuse_replies = options.reuse_replies or options.reuse_at_any_temperature
@@ -240,6 +246,32 @@ def refuse_impossible(
     answering = [candidate.name for candidate in candidates] + [model.name for model in candidate_models]
     for metric in metrics:
         refuse_impossible_pairs(metric.definition, answering)
+
+
+def refuse_impossible_batches(
+    options: RunOptions, metrics: Sequence[ChosenMetric], candidate_models: Sequence[CandidateModel]
+) -> None:
+    """Raise ValidationError if a run's requests can't be sent in batches."""
+    if candidate_models:
+        raise ValidationError(_("Answers can't be generated in batches. Generate them in another run first."))
+    if options.budget or options.stop_width:
+        raise ValidationError(
+            _(
+                "Requests of a batch can't be stopped by a budget or early. Leave both empty, or send no batches."
+            )
+        )
+    judges = [judge for metric in metrics for judge in metric.definition.judges]
+    if not judges:
+        raise ValidationError(_("These metrics ask no judge model, so there is nothing to send in batches."))
+    endpoints = Endpoint.objects.in_bulk([judge.endpoint for judge in judges if judge.endpoint])
+    asked = [endpoints.get(judge.endpoint or 0) for judge in judges]
+    if not all(endpoint is not None and offers_batches(endpoint) for endpoint in asked):
+        raise ValidationError(
+            _(
+                "A judge's connection test found no batches at its server. Test its endpoint again, or send no "
+                "batches."
+            )
+        )
 
 
 def refuse_impossible_pairs(definition: MetricDefinition, candidates: Sequence[str]) -> None:
@@ -324,6 +356,8 @@ def run_resume(run: Run, *, only_worker: str = "", budget: Budget | None = None)
     record(Action.RUN_RESUMED, project=run.project, thing=run)
     if not (planned and chunks.finish_if_done(run.pk)):
         workers.wake(run_worker.judge_runs)
+        if run.batched:
+            jobs.request("run_batches", run.pk, again=True)
     return True
 
 

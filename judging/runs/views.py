@@ -183,6 +183,7 @@ def _progress(request: HttpRequest, run: Run) -> dict[str, Any]:
         "run": run,
         "progress": replace(progress, left=None) if any(state.is_down for state in states) else progress,
         "counts": counts_in_force(run),
+        "batches": selectors.batches_of(run),
         "problem": reason_sentence(problem, run.problem_detail) if problem else "",
         "worker_missing": worker_missing,
         "failing": failing(states),

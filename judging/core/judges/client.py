@@ -281,7 +281,7 @@ async def ask(
     import httpx
 
     call, connecting = _RequestInFlight(settings, request, on_text), settings.timeouts.connect
-    with _messages_shown(settings):
+    with messages_shown(settings):
         http_request = client.build_request(
             "POST",
             _parsed_url(settings.speaks.url(settings.url, request)),
@@ -306,7 +306,7 @@ async def ask(
 
 
 @contextmanager
-def _messages_shown(settings: JudgeSettings) -> Iterator[None]:
+def messages_shown(settings: JudgeSettings) -> Iterator[None]:
     """Make the messages of errors fit to be shown: the only place where they are redacted and shortened."""
     try:
         yield

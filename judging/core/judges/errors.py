@@ -222,6 +222,9 @@ class Unusable(JudgeError):
             gettext_noop("The judge model used all its tokens on reasoning. Raise max_tokens.")
         ),
         "too_long": ErrorKind(gettext_noop("The reply is too long to store. Set max_tokens.")),
+        "batch_expired": ErrorKind(
+            gettext_noop("The server did not answer this request of a batch within a day.")
+        ),
         "bad_reply": ErrorKind(
             gettext_noop(
                 "The response is not in the format of the endpoint's protocol. Check the address and the protocol."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from judging.core.judges import structured
+from judging.core.judges.batches import FORMS, Batches
 from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError, Unusable
 from judging.core.judges.http_clients import body_of, network_errors, open_client, request_headers
@@ -34,7 +35,7 @@ class Probe:
     `waited` is how long the test waited for its turn, `seconds` how long the reply took. `list_broken`: what the
     server sent as its list of models could not be received. `failed_calls`: calls without a usable reply, retries
     included. `structured`: the form of structured output that the server honours (structured.py), '' if that could not
-    be found out.
+    be found out. `batches`: the server answers batches of requests (batches.py), by reading its list of them.
     """
 
     ok: bool = False
@@ -51,6 +52,7 @@ class Probe:
     waited: float = 0.0
     failed_calls: int = 0
     structured: str = ""
+    batches: bool = False
 
 
 async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
@@ -71,6 +73,8 @@ async def probe(settings: JudgeSettings, guard: Guard = NO_GUARD) -> Probe:
         answered = result.error is None or result.error.status is not None
         models = await _models(client, fresh) if answered else ()
         probed = _result(result, models)
+        if probed.ok:
+            probed = replace(probed, batches=await _offers_batches(client, fresh))
         if not probed.ok or probed.seconds > QUICK_SECONDS:
             return probed
         accepting = replace(fresh, refuses=result.refuses)
@@ -115,6 +119,16 @@ def _result(result: AskResult, models: tuple[str, ...] | None) -> Probe:
         models=models or (),
         list_broken=models is None,
     )
+
+
+async def _offers_batches(client: httpx.AsyncClient, settings: JudgeSettings) -> bool:
+    if settings.protocol not in FORMS:
+        return False
+    try:
+        async with asyncio.timeout(LIST_SECONDS):
+            return await Batches(client, settings).offered()
+    except (JudgeError, TimeoutError):
+        return False
 
 
 async def _models(client: httpx.AsyncClient, settings: JudgeSettings) -> tuple[str, ...] | None:

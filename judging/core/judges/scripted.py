@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import math
 import random
 import ssl
@@ -20,12 +21,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
 
+from judging.core.judges.scripted_batches import ScriptedBatches
 from judging.core.judges.scripted_protocols import Dialect, dialect_of, encoded
 
 Fault = Literal["", "cut", "half_stream", "hang"]
@@ -126,6 +128,7 @@ class Server:
     tls: ssl.SSLContext | None = None
     models: tuple[str, ...] = (MODEL,)
     listing: Answer | None = None  # sent instead of the list of models
+    batches: ScriptedBatches | None = None
     keep: bool = True
     requests: list[Received] = field(default_factory=list)
     in_flight: int = 0
@@ -164,6 +167,12 @@ class Server:
                 return await _sent_raw(request, self.listing) if self.listing.raw else _plain(self.listing)
             listed = [{"id": name, "object": "model"} for name in self.models]
             return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
+        if self.batches is not None:
+            answered = await self.batches.respond(
+                request, received.raw, partial(self._reply, request, received)
+            )
+            if answered is not None:
+                return answered
         if request.method != "POST" or not (dialect or request.path.endswith("/chat/completions")):
             return _plain(refusal(404, "Not Found"))
         self.in_flight += 1
@@ -172,6 +181,19 @@ class Server:
             return await self._respond(request, received)
         finally:
             self.in_flight -= 1
+
+    def _reply(
+        self, request: web.BaseRequest, received: Received, body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        """Status and body of the reply to one request of a batch."""
+        raw = json.dumps(body).encode()
+        path = "/v1/messages" if "/messages/" in request.path else "/v1/chat/completions"
+        answer = self.script(Received("POST", path, received.headers, raw))
+        answer = Answer(content=answer) if isinstance(answer, str) else answer
+        if answer.body is not None or answer.status != 200:
+            return answer.status, json.loads(answer.body or b"{}")
+        dialect = dialect_of(path)
+        return 200, json.loads(encoded(dialect, answer, streams=False) if dialect else document(answer))
 
     async def _respond(self, request: web.BaseRequest, received: Received) -> web.StreamResponse:
         answer = self._refused(received) or self.script(received)

@@ -1,0 +1,285 @@
+"""Sends the stored requests of a run in batches, and collects their results.
+
+    requests stored (batch_caller.py) ──▶ sending ──▶ sent ──▶ collected ──▶ parked chunks are free: judged again
+
+Each arrow is a transaction of its own, and a batch is stored before it is sent, so a killed worker loses none and sends
+none twice. A batch of which nobody knows whether it arrived is found again among the server's: by its marker, or where
+the server keeps none (Anthropic), among those of its size made since, by the `custom_id`s of their results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
+from typing import TypeVar
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from evalsite.secrets import Undecryptable
+from evalsite.tasks import jobs, workers
+from evalsite.tasks.jobs import Hold, WorkStopped
+from judging.core.judges.batches import ANTHROPIC, Batches, ItemResult, Line, RemoteBatch
+from judging.core.judges.errors import JudgeError
+from judging.core.judges.http_clients import open_client
+from judging.core.judges.reply import Usage
+from judging.core.judges.settings import JudgeSettings
+from judging.endpoints.connection_test import endpoint_settings
+from judging.endpoints.requests import EndpointError
+from judging.engine import chunks
+from judging.engine.batch_caller import read_reply
+from judging.engine.run_worker import judge_runs
+from judging.engine.stopping import run_stop_at_endpoint
+from judging.records.models import BatchRequest, BatchState, Chunk, RequestBatch, Run, RunState
+
+JOB = "run_batches"
+MOST_ITEMS = 5_000
+MOST_CHARACTERS = 50_000_000
+"""Of the requests of one batch; servers allow 100 MB and more."""
+CHEAPER = 0.5
+"""What a token costs in a batch, as a share of its usual price, at OpenAI and Anthropic."""
+CLOCKS = 300
+"""Seconds by which the clocks of a server and of ours may differ."""
+SHORTEST_POLL, LONGEST_POLL = 2, 60
+STORED_AT_ONCE = 200
+
+Result = TypeVar("Result")
+
+
+@jobs.job(JOB, Run)
+def run_batches(hold: Hold, run: Run) -> None:
+    """One look at the batches of a run: each is brought a step further. The job then waits, as long as any is out."""
+    if not run.batched:
+        return
+    for batch in _open(run):
+        hold.renew()
+        _advance(run, batch)
+    run.refresh_from_db()
+    if run.state == RunState.RUNNING:
+        while (made := _made(run)) is not None:
+            hold.renew()
+            _advance(run, made)
+        _unpark(run)
+    if _open(run) or (run.state == RunState.RUNNING and _passing(run)):
+        hold.release(timedelta(seconds=_pause(run)))
+        raise WorkStopped
+
+
+def _open(run: Run) -> list[RequestBatch]:
+    batches = RequestBatch.objects.filter(run=run, state__in=(BatchState.SENDING, BatchState.SENT))
+    return list(batches.select_related("endpoint").order_by("pk"))
+
+
+def _passing(run: Run) -> bool:
+    """Whether workers are still making judgements, or storing requests."""
+    return Chunk.objects.filter(run=run, done=False).exclude(owner=chunks.PARKED).exists()
+
+
+def _waiting(run: Run) -> bool:
+    return BatchRequest.objects.filter(run=run, done=False, plain=False).exists()
+
+
+def _pause(run: Run) -> float:
+    """Seconds until the next look: longer for older batches."""
+    oldest = RequestBatch.objects.filter(run=run, state=BatchState.SENT).order_by("pk").first()
+    age = (timezone.now() - oldest.created_at).total_seconds() if oldest else 0.0
+    return min(LONGEST_POLL, max(SHORTEST_POLL, age / 10))
+
+
+def _unpark(run: Run) -> None:
+    """Let workers judge again what no batch will answer any more."""
+    if not _waiting(run) and not _passing(run) and chunks.unpark(run.pk):
+        workers.wake(judge_runs)
+
+
+@transaction.atomic
+def _made(run: Run) -> RequestBatch | None:
+    """A new batch of requests to one endpoint that wait for one, once no worker is storing more; None without any."""
+    waiting = BatchRequest.objects.filter(run=run, done=False, plain=False, batch=None).order_by("pk")
+    first = waiting.first()
+    if first is None or _passing(run):
+        return None
+    chosen: list[int] = []
+    characters = 0
+    of_endpoint = waiting.filter(endpoint=first.endpoint_id).values_list("pk", "request")
+    for pk, request in of_endpoint[:MOST_ITEMS].iterator(chunk_size=200):
+        characters += len(request)
+        if chosen and characters > MOST_CHARACTERS:
+            break
+        chosen.append(pk)
+    batch = RequestBatch.objects.create(
+        run=run, endpoint_id=first.endpoint_id, marker=uuid.uuid4().hex, items=len(chosen)
+    )
+    BatchRequest.objects.filter(pk__in=chosen, batch=None).update(batch=batch)
+    return batch
+
+
+def _advance(run: Run, batch: RequestBatch) -> None:
+    """Bring a batch a step further; a server that can't be reached is tried again at the next look."""
+    try:
+        if batch.state == BatchState.SENDING:
+            _send(batch)
+        elif _collected(run, batch):
+            workers.wake(judge_runs)
+    except JudgeError as error:
+        RequestBatch.objects.filter(pk=batch.pk).update(problem=error.code, problem_detail=error.message)
+        if not error.retry and batch.state == BatchState.SENDING:
+            _refused(run, batch, error)
+    except Undecryptable:
+        name = batch.endpoint.name if batch.endpoint else ""
+        run_stop_at_endpoint(run, EndpointError(name, "key_unreadable", ""))
+
+
+def _refused(run: Run, batch: RequestBatch, error: JudgeError) -> None:
+    """The server takes no such batch: its requests wait again, and the run until somebody has looked."""
+    with transaction.atomic():
+        RequestBatch.objects.filter(pk=batch.pk).update(state=BatchState.FAILED)
+        batch.requests.filter(done=False).update(batch=None)
+    name = batch.endpoint.name if batch.endpoint else ""
+    run_stop_at_endpoint(run, EndpointError(name, error.code, error.message))
+
+
+def _called(batch: RequestBatch, work: Callable[[Batches], Awaitable[Result]]) -> Result:
+    """Call the server of a batch. Raises JudgeError, Undecryptable."""
+    endpoint = batch.endpoint
+    assert endpoint is not None
+    settings = endpoint_settings(endpoint)
+
+    async def call() -> Result:
+        async with open_client(settings) as client:
+            return await work(Batches(client, settings))
+
+    return asyncio.run(call())
+
+
+# --- sending ---------------------------------------------------------------------------------------------------
+
+
+def _send(batch: RequestBatch) -> None:
+    if batch.tried:  # perhaps it arrived
+        remote, settled = _found(batch)
+        if remote or not settled:
+            if remote:
+                _sent(batch, remote.id)
+            return
+    RequestBatch.objects.filter(pk=batch.pk).update(tried=True)
+    lines = [Line(custom_id, json.loads(request)) for custom_id, request in _lines(batch)]
+    _sent(batch, _called(batch, lambda batches: batches.submit(batch.marker, lines)))
+
+
+def _lines(batch: RequestBatch) -> Iterator[tuple[str, str]]:
+    yield from batch.requests.order_by("pk").values_list("custom_id", "request").iterator(chunk_size=500)
+
+
+def _sent(batch: RequestBatch, remote_id: str) -> None:
+    RequestBatch.objects.filter(pk=batch.pk, state=BatchState.SENDING).update(
+        state=BatchState.SENT, remote_id=remote_id, sent_at=timezone.now(), problem="", problem_detail=""
+    )
+
+
+def _found(batch: RequestBatch) -> tuple[RemoteBatch | None, bool]:
+    """The batch at the server, if it arrived, and whether that is settled."""
+    known = set(RequestBatch.objects.exclude(remote_id="").values_list("remote_id", flat=True))
+    since = batch.created_at.timestamp() - CLOCKS
+    remotes = [
+        remote
+        for remote in _called(batch, lambda batches: batches.recent())
+        if remote.id not in known and remote.created >= since
+    ]
+    if batch.endpoint and batch.endpoint.protocol != ANTHROPIC:
+        return next((remote for remote in remotes if remote.marker == batch.marker), None), True
+    alike = [remote for remote in remotes if remote.items == batch.items]
+    for remote in alike:
+        if remote.ended and _is_ours(batch, remote):
+            return remote, True
+    return None, all(remote.ended for remote in alike)
+
+
+def _is_ours(batch: RequestBatch, remote: RemoteBatch) -> bool:
+    """Whether a batch that has ended answers the requests of this one, by the first result."""
+
+    async def first(batches: Batches) -> ItemResult | None:
+        async for result in batches.results(remote):
+            return result
+        return None
+
+    result = _called(batch, first)
+    return result is not None and batch.requests.filter(custom_id=result.custom_id).exists()
+
+
+# --- collecting ------------------------------------------------------------------------------------------------
+
+
+def _collected(run: Run, batch: RequestBatch) -> bool:
+    """Collect a batch if it has ended. One of a run that is paused or cancelled is asked to end."""
+    remote = _called(batch, lambda batches: batches.get(batch.remote_id))
+    RequestBatch.objects.filter(pk=batch.pk).update(
+        remote_state=remote.state[:40], problem="", problem_detail=remote.problem
+    )
+    if not remote.ended:
+        if run.state != RunState.RUNNING and not batch.cancel_asked:
+            _called(batch, lambda batches: batches.cancel(batch.remote_id))
+            RequestBatch.objects.filter(pk=batch.pk).update(cancel_asked=True)
+        return False
+    settings = endpoint_settings(batch.endpoint) if batch.endpoint else None
+    assert settings is not None
+
+    async def read(batches: Batches) -> list[ItemResult]:
+        return [result async for result in batches.results(remote)]
+
+    results = _called(batch, read)
+    for start in range(0, len(results), STORED_AT_ONCE):
+        _store(run, batch, settings, results[start : start + STORED_AT_ONCE])
+    _conclude(run, batch, remote)
+    return True
+
+
+@transaction.atomic
+def _store(run: Run, batch: RequestBatch, settings: JudgeSettings, results: list[ItemResult]) -> None:
+    """Store replies and count them, each once however often they are read."""
+    bodies = {result.custom_id: result for result in results if result.status}
+    rows = BatchRequest.objects.select_for_update().filter(batch=batch, done=False, custom_id__in=bodies)
+    prices = run.prices.get(str(batch.endpoint_id), (0.0, 0.0))
+    calls = failed = read = written = 0
+    money = 0.0
+    for row in rows:
+        result = bodies[row.custom_id]
+        row.done, row.status, row.body = True, result.status, result.body.decode("utf-8", "replace")
+        reply, error = read_reply(settings, json.loads(row.request), row.status, row.body)
+        answer = reply or (error.reply if error else None)
+        usage = answer.usage if answer else Usage()
+        calls, failed = calls + 1, failed + (answer is None)
+        read, written = read + (usage.prompt_tokens or 0), written + (usage.completion_tokens or 0)
+        money += usage.cost(*prices) * CHEAPER
+        row.save(update_fields=["done", "status", "body"])
+    RequestBatch.objects.filter(pk=batch.pk).update(answered=F("answered") + calls)
+    Run.objects.filter(pk=run.pk).update(
+        calls=F("calls") + calls,
+        calls_failed=F("calls_failed") + failed,
+        prompt_tokens=F("prompt_tokens") + read,
+        completion_tokens=F("completion_tokens") + written,
+        spent=F("spent") + round(money),
+    )
+
+
+@transaction.atomic
+def _conclude(run: Run, batch: RequestBatch, remote: RemoteBatch) -> None:
+    """Decide what becomes of the requests without a reply: of a batch that was stopped they wait again; else they are
+    sent alone, if the run allows it, or have no reply."""
+    left = batch.requests.filter(done=False)
+    if batch.cancel_asked or remote.state in ("cancelled", "failed"):
+        left.update(batch=None)
+    elif run.plain_if_expired:
+        left.update(plain=True)
+    else:
+        left.update(done=True, status=0)
+    RequestBatch.objects.filter(pk=batch.pk).update(
+        state=BatchState.COLLECTED, collected_at=timezone.now(), remote_state=remote.state[:40]
+    )
+    if remote.state == "failed":
+        name = batch.endpoint.name if batch.endpoint else ""
+        run_stop_at_endpoint(run, EndpointError(name, "bad_request", remote.problem))

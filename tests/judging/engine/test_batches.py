@@ -1,0 +1,200 @@
+"""Runs whose requests are sent in batches: sent once, collected once, whatever fails in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from evalsite.accounts.models import Project
+from evalsite.models import Job
+from evalsite.tasks import jobs
+from judging.core.judges.scripted import Answer, ScriptedJudge
+from judging.core.judges.scripted_batches import ScriptedBatches
+from judging.endpoints.connection_test import try_endpoint
+from judging.endpoints.models import Endpoint
+from judging.engine.stopping import run_cancel, run_pause
+from judging.records.models import BatchRequest, BatchState, Judgement, RequestBatch, Run, RunState
+from judging.runs.services import RunOptions, run_resume
+from tests.judging.working import an_endpoint, work
+from tests.make import a_comparison, a_metric, a_run, a_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BATCHED = RunOptions(batched=True)
+ROWS = 4
+BOTH = pytest.mark.parametrize("protocol", ["chat", "anthropic"])
+
+
+@pytest.fixture
+def batches() -> ScriptedBatches:
+    return ScriptedBatches()
+
+
+@pytest.fixture
+def server(batches: ScriptedBatches) -> Iterator[ScriptedJudge]:
+    with ScriptedJudge(Answer("Score: [[7]]", tokens=(10, 5)), batches=batches) as server:
+        yield server
+
+
+def endpoint_at(project: Project, server: ScriptedJudge, protocol: str = "chat") -> Endpoint:
+    return an_endpoint(
+        project, server.url, protocol=protocol, probe={"ok": True, "batches": True},
+        input_price=1_000_000, output_price=2_000_000, currency="EUR",
+    )  # fmt: skip
+
+
+def batched_run(endpoint: Endpoint, options: RunOptions = BATCHED, **changes: Any) -> Run:
+    metric = a_metric("", endpoint=endpoint.pk, **changes)
+    return a_run(a_version(endpoint.project, rows=ROWS, models=("alpha",)), metric, options=options)
+
+
+def look(run: Run) -> Run:
+    """A worker passes over the run, then one look at its batches."""
+    work(run)
+    jobs.run("run_batches", run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
+def ended(run: Run, looks: int = 8) -> Run:
+    for _ in range(looks):
+        if look(run).state == RunState.FINISHED:
+            break
+    return Run.objects.get(pk=run.pk)
+
+
+@BOTH
+def test_all_requests_go_in_one_batch_at_half_the_price(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches, protocol: str
+) -> None:
+    run = ended(batched_run(endpoint_at(project, server, protocol)))
+    assert (run.state, run.scored, run.calls) == (RunState.FINISHED, ROWS, ROWS)
+    assert (run.prompt_tokens, run.spent) == (10 * ROWS, 10_000_000 * ROWS)
+    assert [len(batch.lines) for batch in batches.made] == [ROWS]
+    assert all(name.startswith("j") and len(name) <= 64 for name in batches.made[0].lines)
+    assert not any("stream" in body for body in batches.made[0].lines.values())
+    assert set(Judgement.objects.values_list("score", flat=True)) == {7}
+
+
+def test_nothing_is_asked_again_while_a_batch_is_out(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    batches.hold = True
+    run = batched_run(endpoint_at(project, server))
+    for _ in range(3):
+        look(run)
+    assert (len(batches.made), BatchRequest.objects.count()) == (1, ROWS)
+    job = jobs.of("run_batches", run.pk)
+    assert job is not None
+    assert job.state == Job.State.WAITING
+    assert job.not_before is not None
+    assert job.not_before > timezone.now()
+    batches.hold = False
+    assert ended(run).scored == ROWS
+
+
+def test_a_later_judge_waits_for_the_earlier(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    endpoint = endpoint_at(project, server)
+    metric = a_metric("", endpoint=endpoint.pk)
+    second = type(metric.judges[0])(
+        name="second", endpoint=endpoint.pk, template="{{ judge_resps[0].content }} again"
+    )
+    metric = type(metric)(name="two", judges=(*metric.judges, second))
+    run = a_run(a_version(project, rows=ROWS, models=("alpha",)), metric, options=BATCHED)
+    assert ended(run).scored == ROWS
+    assert [len(batch.lines) for batch in batches.made] == [ROWS, ROWS]
+
+
+def test_both_orders_of_a_comparison_are_sent(project: Project, batches: ScriptedBatches) -> None:
+    with ScriptedJudge("[[A=B]]", batches=batches) as server:
+        metric = a_comparison("", endpoint=endpoint_at(project, server).pk)
+        run = a_run(a_version(project, rows=2), metric, options=BATCHED)
+        assert ended(run).state == RunState.FINISHED
+    assert [len(batch.lines) for batch in batches.made] == [4]
+
+
+@BOTH
+@pytest.mark.parametrize("plain", [True, False])
+def test_what_expired_is_sent_alone_if_the_run_allows_it(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches, protocol: str, plain: bool
+) -> None:
+    batches.answers = 3
+    options = RunOptions(batched=True, plain_if_expired=plain)
+    run = ended(batched_run(endpoint_at(project, server, protocol), options))
+    assert (run.state, run.scored, run.errors) == (RunState.FINISHED, ROWS if plain else 3, 0 if plain else 1)
+    reasons = Judgement.objects.exclude(reason="").values_list("reason", flat=True)
+    assert list(reasons) == ([] if plain else ["batch_expired"])
+
+
+def test_pausing_ends_the_batch_and_keeps_what_was_answered(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    batches.hold = True
+    run = batched_run(endpoint_at(project, server))
+    look(run)
+    run_pause(Run.objects.get(pk=run.pk))
+    for _ in range(2):
+        jobs.run("run_batches", run.pk)
+    assert batches.made[0].state == "cancelled"
+    assert RequestBatch.objects.get().state == BatchState.COLLECTED
+    batches.hold = False
+    run_resume(Run.objects.get(pk=run.pk))
+    assert ended(run).scored == ROWS
+    assert len(batches.made) == 2
+
+
+def test_cancelling_ends_the_batch(project: Project, server: ScriptedJudge, batches: ScriptedBatches) -> None:
+    batches.hold = True
+    run = batched_run(endpoint_at(project, server))
+    look(run)
+    run_cancel(Run.objects.get(pk=run.pk))
+    for _ in range(2):
+        jobs.run("run_batches", run.pk)
+    assert batches.made[0].state == "cancelled"
+    assert jobs.of("run_batches", run.pk) is None
+
+
+@BOTH
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["upload", "create", "status", "content", "results"])
+def test_a_batch_is_sent_once_wherever_the_connection_breaks(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches, name: str, when: str, protocol: str
+) -> None:
+    """What the server did last is not known, as after a kill."""
+    broken: list[str] = []
+
+    def step(step_name: str, step_when: str) -> None:
+        if (step_name, step_when) == (name, when) and not broken:
+            broken.append(name)
+            raise ConnectionResetError
+
+    batches.step = step
+    run = ended(batched_run(endpoint_at(project, server, protocol)))
+    assert (run.state, run.scored, run.calls, run.calls_failed) == (RunState.FINISHED, ROWS, ROWS, 0)
+    assert len(batches.made) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"stop_width": 1.0}, "budget or early"), ({}, "found no batches")],
+)
+def test_a_run_that_can_t_be_batched_is_refused(
+    project: Project, server: ScriptedJudge, options: dict[str, Any], why: str
+) -> None:
+    endpoint = an_endpoint(project, server.url)
+    with pytest.raises(ValidationError, match=why):
+        batched_run(endpoint, RunOptions(batched=True, **options))
+
+
+def test_the_connection_test_finds_batches_without_making_one(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    assert try_endpoint(an_endpoint(project, server.url)).batches
+    assert batches.made == []
+    with ScriptedJudge("OK") as without:
+        Endpoint.objects.update(url=without.url)
+        assert not try_endpoint(Endpoint.objects.get()).batches

@@ -1,0 +1,48 @@
+"""kill -9 at every step of a batch: it is sent once and collected once."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.core.judges.scripted import Answer, ScriptedJudge
+from judging.core.judges.scripted_batches import ScriptedBatches
+from judging.records.models import JudgeReply, Run, RunState
+from judging.runs.services import RunOptions
+from tests.judging.working import an_endpoint
+from tests.make import a_metric, a_project, a_run, a_version
+from tests.processes.conftest import Processes, wait_until
+
+pytestmark = pytest.mark.processes
+ROWS = 20
+STEPS = {
+    "chat": ("upload", "create", "status", "content"),
+    "anthropic": ("create", "status", "results"),
+}
+
+
+@pytest.mark.parametrize("protocol", STEPS)
+def test_a_batch_is_sent_and_counted_once_wherever_its_worker_is_killed(
+    processes: Processes, protocol: str
+) -> None:
+    left = [(name, when) for name in STEPS[protocol] for when in ("before", "after")]
+
+    def step(name: str, when: str) -> None:
+        if (name, when) in left:
+            left.remove((name, when))
+            processes.started[-1].kill()
+            raise ConnectionResetError
+
+    batches = ScriptedBatches(step=step)
+    with ScriptedJudge(Answer("[[5]]", tokens=(10, 5)), batches=batches) as judge:
+        endpoint = an_endpoint(a_project(), judge.url, protocol=protocol, probe={"batches": True})
+        version = a_version(endpoint.project, rows=ROWS, models=("alpha",))
+        run = a_run(version, a_metric("", endpoint=endpoint.pk), options=RunOptions(batched=True))
+        while left:
+            worker = processes.start("worker")
+            wait_until(lambda: worker.poll() is not None, 60)  # noqa: B023 - waits within this turn
+        processes.start("worker")
+        wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 90)
+    run.refresh_from_db()
+    assert (run.scored, run.calls, run.prompt_tokens) == (ROWS, ROWS, 10 * ROWS)
+    assert JudgeReply.objects.filter(judgement__run=run).count() == ROWS
+    assert [len(batch.lines) for batch in batches.made] == [ROWS]
