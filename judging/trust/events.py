@@ -13,6 +13,7 @@ from judging.core.licensing import definition_hash
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import MetricVersion
 from judging.trust.models import Licence, LicenceState
+from judging.trust.outdated import results_outdate
 
 
 def emit_licence(event: Event, licence: Licence, state: LicenceState) -> None:
@@ -32,9 +33,11 @@ def tell_of_change(before: MetricVersion, after: MetricVersion) -> None:
 
 
 def tell_of_dates() -> None:
-    """Tell of licences that lapsed by their date, each once; called by the reconciler."""
+    """Tell of licences that lapsed by their date, each once, and have the results that rested on them computed again;
+    called by the reconciler."""
     over = Licence.objects.filter(expires_at__lte=timezone.now(), lapse_told=False)
     for licence in over.select_related("metric_version__metric__project"):
         with transaction.atomic():
             if Licence.objects.filter(pk=licence.pk, lapse_told=False).update(lapse_told=True):
                 emit_licence(Event.LICENCE_LAPSED, licence, LicenceState.LAPSED)
+                results_outdate(metric=licence.metric_version.metric)

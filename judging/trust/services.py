@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets.core.kinds import CHECKLIST
-from datasets.models import Dataset, Version
+from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.webhooks.kinds import Event
@@ -55,6 +54,7 @@ from judging.trust.models import (
     SplitRow,
     Suspension,
 )
+from judging.trust.outdated import results_outdate
 
 
 @transaction.atomic
@@ -113,7 +113,7 @@ def split_draw(
         split=split, version=version, evaluation=evaluation, labels_before=evaluation is not None
     )
     counts: dict[str, Any] = {part: list(parts.values()).count(part) for part in ("train", "dev", "test")}
-    _recompute(version.dataset)
+    results_outdate(version.dataset)
     record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **counts)
     return split
 
@@ -225,7 +225,7 @@ def sealed_test_open(
         dataset_version=run.version.number,
         opened_at=opening.opened_at,
     )
-    _recompute(run.version.dataset, version.metric)
+    results_outdate(run.version.dataset, version.metric)
     record(
         Action.TEST_OPENED,
         project=test.split.metric.project,
@@ -314,7 +314,7 @@ def licence_suspend(*, licence: Licence, reason: str) -> Suspension:
     if in_force:
         return in_force
     metric = licence.metric_version.metric
-    _recompute(metric=metric)
+    results_outdate(metric=metric)
     record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason)
     emit_licence(Event.LICENCE_SUSPENDED, licence, LicenceState.SUSPENDED)
     return Suspension.objects.create(licence=licence, reason=reason)
@@ -331,7 +331,7 @@ def licence_lift(*, suspension: Suspension, reason: str, user: User) -> None:
     if not lifted:
         raise ValidationError(_("This suspension was already lifted."))
     metric = suspension.licence.metric_version.metric
-    _recompute(metric=metric)
+    results_outdate(metric=metric)
     record(Action.LICENCE_LIFTED, project=metric.project, thing=metric, by=user, reason=reason.strip())
 
 
@@ -344,15 +344,6 @@ def licence_expire(*, licence: Licence, day: date | None, user: User) -> None:
     licence.expires_at = None if day is None else timezone.make_aware(datetime.combine(day, time.min))
     licence.save(update_fields=["expires_at"])
     metric = licence.metric_version.metric
-    _recompute(metric=metric)
+    results_outdate(metric=metric)
     detail = {"day": "" if day is None else day.isoformat()}
     record(Action.LICENCE_EXPIRES, project=metric.project, thing=metric, by=user, **detail)
-
-
-def _recompute(dataset: Dataset | None = None, metric: Metric | None = None) -> None:
-    """Have reports computed again: of a data set's runs, whose labels of people are sealed or no longer, and of a
-    metric's runs, whose means are corrected with its licence or no longer."""
-    of_dataset = Q(version__dataset=dataset) if dataset else Q(pk__in=())
-    of_metric = Q(metrics__metric_version__metric=metric) if metric else Q(pk__in=())
-    runs = Run.objects.filter(of_dataset | of_metric)
-    Run.objects.filter(pk__in=runs.values("pk")).update(revision=F("revision") + 1)

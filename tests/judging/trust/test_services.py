@@ -11,6 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
+from evalsite.models import Job
 from judging.core.licensing import Sizes
 from judging.core.statistics.licence import Thresholds
 from judging.deletion.services import delete_begin
@@ -19,8 +20,10 @@ from judging.metrics.services import metric_edit
 from judging.people.models import Evaluation
 from judging.records.definitions import definition_now
 from judging.records.models import Run
+from judging.reports.figures import for_page
 from judging.reports.services import report_document
 from judging.trust.answers import row_keys
+from judging.trust.events import tell_of_dates
 from judging.trust.models import Licence, SealedTest, Split
 from judging.trust.selectors import licence_in_force, licence_state, sealed_lines
 from judging.trust.services import (
@@ -281,3 +284,19 @@ def test_an_evaluation_that_a_test_rests_on_is_not_deleted(
 def test_an_evaluation_that_no_test_rests_on_is_deleted(run: Run, rated: Evaluation) -> None:
     delete_begin(kind="evaluation", thing=rated.run)
     assert not Run.objects.filter(pk=rated.run_id).exists()
+
+
+def test_results_in_lists_are_computed_again_on_the_day_a_licence_lapses(
+    run: Run, metric: Metric, rated: Evaluation
+) -> None:
+    licence = opened(a_closed_test(run, metric), run)
+    for_page(Run.objects.get(pk=run.pk))
+    Job.objects.all().delete()
+    tell_of_dates()
+    assert not Job.objects.exists()
+    Licence.objects.filter(pk=licence.pk).update(expires_at=timezone.now())
+    before = Run.objects.get(pk=run.pk).revision
+    tell_of_dates()
+    tell_of_dates()
+    assert list(Job.objects.values_list("kind", "object_id")) == [("compute_figures", run.pk)]
+    assert Run.objects.get(pk=run.pk).revision == before + 1
