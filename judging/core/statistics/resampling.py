@@ -6,7 +6,9 @@ A share of resamplings is no probability: of two equal candidates one reaches 90
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -31,38 +33,70 @@ FIT_STEPS, EQUAL_STRENGTHS = 200, 1e-6  # of Bradley–Terry strengths, which ar
 _AT_ONCE = 4_000_000  # rows drawn together, which bounds the memory
 
 
+@dataclass(slots=True)
+class _Order:
+    """A metric's candidates, best first, and how their order is resampled.
+
+    `parts` (units, …): sums over the rows of each independent unit. `values`: from such sums over resampled units
+    (draws, …) to what candidates are ordered by (draws, candidates), where values closer than `equal` are the same.
+    `first` and `above` count draws.
+    """
+
+    entry: Ranking
+    names: list[str]
+    parts: Floats
+    values: Callable[[Floats], Floats]
+    equal: float
+    first: Floats
+    above: Floats
+
+    @property
+    def few_rows(self) -> bool:
+        return int(self.parts.any(axis=1).sum()) < FEWEST_RESAMPLED
+
+
 def rankings(judgements: DataFrame, metrics: Sequence[ScaledMetric], document: Document) -> list[Ranking]:
     """The rankings of all metrics with two candidates that can be ordered. `judgements`: a table as in `frame`;
-    `document`: the report of the same judgements."""
+    `document`: the report of the same judgements. The rows of all metrics are resampled together."""
     frame = judgements.assign(unit=units_of(judgements))
-    entries = [_ranking(frame, metric, document) for metric in metrics]
-    return [entry for entry in entries if entry is not None]
+    units = int(frame["unit"].max()) + 1 if len(frame) else 0
+    prepared = [_order(frame, metric, document, units) for metric in metrics]
+    orders = [order for order in prepared if order is not None]
+    resampled_orders = [order for order in orders if not order.few_rows]
+    if resampled_orders and (draws := draws_for(units)):
+        ends = np.cumsum([order.parts.shape[1] for order in resampled_orders])[:-1]
+        for totals in resampled(np.hstack([order.parts for order in resampled_orders]), draws):
+            for order, part in zip(resampled_orders, np.split(totals, ends, axis=1), strict=True):
+                _count(order, order.values(part))
+        for order in resampled_orders:
+            _conclude(order, draws)
+    return [order.entry for order in orders]
 
 
-def _ranking(frame: DataFrame, metric: ScaledMetric, document: Document) -> Ranking | None:
+def _order(frame: DataFrame, metric: ScaledMetric, document: Document, units: int) -> _Order | None:
     mine = frame[(frame["metric"] == metric.name).to_numpy()]
     compared = comparisons_under(document, metric.name)
     if compared is not None:
-        return _of_comparisons(mine, metric, compared)
+        return _of_comparisons(mine, metric, compared, units)
     names = [name for name, cell in ranked(document, metric.name).items() if cell["mean"] is not None]
     if len(names) < 2:
         return None
     answers = counted(mine, metric)
-    units, sums, counts = _sums(answers, metric, names)
-    draws = draws_for(units)
-    first, pairs = _shares(names, _means(sums, counts, draws), EQUAL) if draws else ({}, [])
-    ranges = rank_ranges(names, [_with_higher(pair) for pair in rank_pairs(document, metric.name)])
-    author = answers["by"].dropna().unique()
-    return Ranking(
-        metric=metric.name,
-        by=str(author[0]) if len(author) == 1 else "combined",
-        draws=draws,
-        seed=SEED,
-        first=first,
-        pairs=pairs,
-        ranks={name: Rank(low=low, high=high) for name, (low, high) in ranges.items()},
-        orders=list(_single_orders(mine, metric, names)),
-    )
+    authors = answers["by"].dropna().unique()
+    differences = [_with_higher(pair) for pair in rank_pairs(document, metric.name)]
+    entry = _entry(metric, str(authors[0]) if len(authors) == 1 else "combined", names, differences)
+    entry["orders"] = list(_single_orders(mine, metric, names))
+    return _Order(entry, names, _sums(answers, metric, names, units), _means, EQUAL, *_no_draws(names))
+
+
+def _entry(metric: ScaledMetric, by: str, names: Sequence[str], differences: Sequence[Any]) -> Ranking:
+    ranges = rank_ranges(names, differences)
+    ranks = {name: Rank(low=low, high=high) for name, (low, high) in ranges.items()}
+    return Ranking(metric=metric.name, by=by, draws=0, seed=SEED, first={}, pairs=[], ranks=ranks, orders=[])
+
+
+def _no_draws(names: Sequence[str]) -> tuple[Floats, Floats]:
+    return np.zeros(len(names)), np.zeros((len(names), len(names)))
 
 
 def draws_for(units: int) -> int:
@@ -91,59 +125,57 @@ def resampled(parts: Floats, draws: int, seed: int = SEED) -> Iterator[Floats]:
     units = len(parts)
     block = max(1, _AT_ONCE // units)
     for start in range(0, draws, block):
-        size = min(block, draws - start)
-        drawn = rng.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units)
-        yield counts.astype(np.float64) @ parts
+        drawn = rng.integers(units, size=(min(block, draws - start), units), dtype=np.int32)
+        counts = np.array([np.bincount(draw, minlength=units) for draw in drawn], dtype=np.float64)
+        yield counts @ parts
 
 
-def _means(sums: Floats, counts: Floats, draws: int) -> Iterator[Floats]:
-    """The candidates' means in each draw, NaN for one without a row: blocks of shape (some draws, candidates)."""
-    many = sums.shape[1]
-    for totals in resampled(np.hstack([sums, counts]), draws):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            yield totals[:, :many] / totals[:, many:]
+def _count(order: _Order, values: Floats) -> None:
+    """Count in which of the draws each candidate is first (shared where several are) and each pair stands in this order
+    (a tie counts half). A candidate without a value in a draw is last in it."""
+    present = np.where(np.isnan(values), -np.inf, values)
+    best = present.max(axis=1, keepdims=True)
+    margin = order.equal * np.maximum(1.0, np.abs(best))
+    at_top = (present >= best - margin) & np.isfinite(best)
+    order.first += (at_top / np.maximum(at_top.sum(axis=1, keepdims=True), 1)).sum(axis=0)
+    for a, b in combinations(range(len(order.names)), 2):
+        with np.errstate(invalid="ignore"):
+            apart = np.nan_to_num(present[:, a] - present[:, b])
+        order.above[a, b] += np.where(np.abs(apart) <= margin[:, 0], 0.5, apart > 0).sum()
 
 
-def _shares(
-    names: Sequence[str], blocks: Iterator[Floats], equal: float
-) -> tuple[dict[str, float], list[RankedPair]]:
-    """In which share of the draws each candidate is first (shared where several are) and each pair stands in this
-    order (a tie counts half)."""
-    first, above = np.zeros(len(names)), np.zeros((len(names), len(names)))
-    draws = 0
-    for values in blocks:
-        draws += len(values)
-        present = np.where(np.isnan(values), -np.inf, values)
-        best = present.max(axis=1, keepdims=True)
-        margin = equal * np.maximum(1.0, np.abs(best))
-        at_top = (present >= best - margin) & np.isfinite(best)
-        first += (at_top / np.maximum(at_top.sum(axis=1, keepdims=True), 1)).sum(axis=0)
-        for a, b in combinations(range(len(names)), 2):
-            with np.errstate(invalid="ignore"):
-                apart = np.nan_to_num(present[:, a] - present[:, b])
-            ties = np.abs(apart) <= margin[:, 0]
-            above[a, b] += np.where(ties, 0.5, apart > 0).sum()
-    return (
-        {name: float(share) for name, share in zip(names, first / draws, strict=True)},
-        [
-            RankedPair(a=names[a], b=names[b], share=float(above[a, b] / draws))
-            for a, b in combinations(range(len(names)), 2)
-        ],
-    )
+def _conclude(order: _Order, draws: int) -> None:
+    names = order.names
+    order.entry["draws"] = draws
+    order.entry["first"] = {
+        name: float(count / draws) for name, count in zip(names, order.first, strict=True)
+    }
+    order.entry["pairs"] = [
+        RankedPair(a=names[a], b=names[b], share=float(order.above[a, b] / draws))
+        for a, b in combinations(range(len(names)), 2)
+    ]
 
 
-def _sums(answers: DataFrame, metric: ScaledMetric, names: Sequence[str]) -> tuple[int, Floats, Floats]:
-    """The number of independent units, and for each of them and each candidate the sum of its items' means and their
-    number: (units, candidates)."""
+# --- means -------------------------------------------------------------------------------------------------------
+
+
+def _means(totals: Floats) -> Floats:
+    """The candidates' means in each draw, NaN for one without a row: (draws, candidates)."""
+    sums, counts = np.split(totals, 2, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / counts, dtype=np.float64)
+
+
+def _sums(answers: DataFrame, metric: ScaledMetric, names: Sequence[str], units: int) -> Floats:
+    """For each independent unit the sums of the candidates' items' means, and their numbers: (units, 2 candidates)."""
     items = _item_means(answers, metric)
     items = items[items["candidate"].isin(names)]
-    units, place = np.unique(items["unit"].to_numpy(), return_inverse=True)
-    column = items["candidate"].astype(object).map({name: at for at, name in enumerate(names)}).to_numpy()
-    sums, counts = (np.zeros((units.size, len(names))) for _ in range(2))
-    np.add.at(sums, (place, column.astype(np.int64)), items["value"].to_numpy())
-    np.add.at(counts, (place, column.astype(np.int64)), 1.0)
-    return units.size, sums, counts
+    column = items["candidate"].astype(object).map({name: at for at, name in enumerate(names)})
+    places = items["unit"].to_numpy(), column.to_numpy().astype(np.int64)
+    sums, counts = np.zeros((units, len(names))), np.zeros((units, len(names)))
+    np.add.at(sums, places, items["value"].to_numpy())
+    np.add.at(counts, places, 1.0)
+    return np.hstack([sums, counts])
 
 
 def _item_means(answers: DataFrame, metric: ScaledMetric) -> DataFrame:
@@ -157,43 +189,37 @@ def _item_means(answers: DataFrame, metric: ScaledMetric) -> DataFrame:
 # --- comparisons -------------------------------------------------------------------------------------------------
 
 
-def _of_comparisons(mine: DataFrame, metric: ScaledMetric, compared: Mapping[str, Any]) -> Ranking | None:
+def _of_comparisons(
+    mine: DataFrame, metric: ScaledMetric, compared: Mapping[str, Any], units: int
+) -> _Order | None:
     cells = ranked_by_wins(compared)
     names = list(cells)
     if len(names) < 2:
         return None
     authors = {name: each for name, each, _all in comparisons_by(verdicts_under(mine, metric))}
-    units, wins = _wins(authors[compared["by"]], names)
-    draws = draws_for(units)
     rated = all(cell.get("rating") is not None for cell in cells.values())
-    values = (_strengths(block, len(names), rated) for block in resampled(wins, draws)) if draws else iter(())
-    first, pairs = _shares(names, values, EQUAL_STRENGTHS) if draws else ({}, [])
-    ranges = rank_ranges(names, compared["differences"])
     others = {name: each for name, each in authors.items() if name not in (compared["by"], "people")}
-    return Ranking(
-        metric=metric.name,
-        by=compared["by"],
-        draws=draws,
-        seed=SEED,
-        first=first,
-        pairs=pairs,
-        ranks={name: Rank(low=low, high=high) for name, (low, high) in ranges.items()},
-        orders=[SingleOrder(by=name, names=_by_wins(each, names)) for name, each in others.items()],
-    )
+    entry = _entry(metric, compared["by"], names, compared["differences"])
+    entry["orders"] = [
+        SingleOrder(by=name, names=_by_wins(each, names, units)) for name, each in others.items()
+    ]
+    wins = _wins(authors[compared["by"]], names, units)
+    values = partial(_strengths, size=len(names), rated=rated)
+    return _Order(entry, names, wins, values, EQUAL_STRENGTHS, *_no_draws(names))
 
 
-def _wins(each: DataFrame, names: Sequence[str]) -> tuple[int, Floats]:
-    """The number of independent units, and for each of them how often each candidate beat each other one, a tie or an
-    unsettled pair as half: (units, candidates²)."""
+def _wins(each: DataFrame, names: Sequence[str], units: int) -> Floats:
+    """For each independent unit how often each candidate beat each other one, a tie or an unsettled pair as half:
+    (units, candidates²)."""
     places = {name: place for place, name in enumerate(names)}
     a, b = (_places(each, side, places) for side in ("candidate", "other"))
     known = (a >= 0) & (b >= 0)
     won = np.where(is_unsettled(each), 0.5, (np.sign(steps_of(each)) + 1) / 2)[known]
-    units, unit = np.unique(each["unit"].to_numpy()[known], return_inverse=True)
-    wins = np.zeros((units.size, len(names) ** 2))
+    unit = each["unit"].to_numpy()[known]
+    wins = np.zeros((units, len(names) ** 2))
     np.add.at(wins, (unit, a[known] * len(names) + b[known]), won)
     np.add.at(wins, (unit, b[known] * len(names) + a[known]), 1 - won)
-    return units.size, wins
+    return wins
 
 
 def _places(each: DataFrame, side: str, places: Mapping[str, int]) -> Ints:
@@ -240,8 +266,8 @@ def _by_means(rows: DataFrame, metric: ScaledMetric, names: Sequence[str]) -> li
     return sorted((name for name in names if name in means), key=lambda name: (-means[name], name))
 
 
-def _by_wins(each: DataFrame, names: Sequence[str]) -> list[str]:
-    _units, wins = _wins(each, names)
-    (rates,) = _strengths(wins.sum(axis=0, keepdims=True), len(names), rated=False)
+def _by_wins(each: DataFrame, names: Sequence[str], units: int) -> list[str]:
+    total = _wins(each, names, units).sum(axis=0, keepdims=True)
+    (rates,) = _strengths(total, len(names), rated=False)
     places = [place for place in range(len(names)) if np.isfinite(rates[place])]
     return [names[place] for place in sorted(places, key=lambda place: (-rates[place], names[place]))]
