@@ -21,6 +21,8 @@ def served(folder: Path) -> Iterator[str]:
     port = free_port()
     environment = {**os.environ, **SETTINGS, "DATA_DIR": str(folder / "data"), "PORT": str(port)}
     environment["DATABASE_URL"] = ""
+    mail = {"EMAIL_URL": "dummymail://", "EMAIL_FROM": "site@evals.example"}
+    environment |= {"SITE_URL": f"http://127.0.0.1:{port}", **mail}
     process = subprocess.Popen(leashed(manage("serve")), env=environment, start_new_session=True)
     address = f"http://127.0.0.1:{port}"
     try:

@@ -38,6 +38,8 @@ NO_PAGES = {
     "api_description": "a description for programs",
     "api_client": "a file",
     "mcp": "for programs",
+    "mail:confirm": "a link in a mail",
+    "mail:reset": "a link in a mail",
     "people:export": "a file",
     "look:export": "a file",
     "look:go_on": "leads to an answer",
@@ -121,7 +123,8 @@ def visitor(site: str, playwright: Playwright) -> Iterator[APIRequestContext]:
 def found(site: str, visitor: APIRequestContext) -> tuple[dict[str, str], set[str]]:
     starts = ["/", f"{RUN}judgements/", *prepare(visitor, site)]
     pages, others = walk(visitor, site, starts)
-    return {"accounts:sign_in": "/sign-in/", **pages}, others
+    signed_out = {"accounts:sign_in": "/sign-in/", "mail:request_reset": "/password/reset/"}
+    return {**signed_out, **pages}, others
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +238,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         *draw_a_test(visitor, site),
         *license_a_judge(visitor, site),
         *evaluate(visitor, site),
+        add_webhook(visitor, site),
         invite(visitor, site),
         share_report(visitor, site),
     ]
@@ -317,6 +321,16 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     licence, _ = send(visitor, site, opening, {"run_metric": judged})
     differing = f"/p/sample/judges/tests/2/disagreements/{judged}/"
     return [licence, differing, f"{differing}suggest/"]
+
+
+def add_webhook(visitor: APIRequestContext, site: str) -> str:
+    """Add a webhook with a delivery that waits; return the path of its page."""
+    _, text = send(
+        visitor, site, "/p/sample/webhooks/", {"url": "https://hooks.invalid/", "events": "mention"}
+    )
+    page = found_in(text, r'"(/p/sample/webhooks/\d+/)"')
+    send(visitor, site, page, {}, to=f"{page}test/")
+    return page
 
 
 def invite(visitor: APIRequestContext, site: str) -> str:
