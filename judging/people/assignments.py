@@ -49,12 +49,14 @@ def claim(
 
     `loaded`: assignment ids that the page already has; they are not returned again. `submitting`: ids whose verdicts
     are being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the
-    evaluation is not open, the user does not rate in it (or not in its pilot), or no items are available. Rows and
-    responses are prefetched.
+    evaluation is not open, the user does not rate in it (or not in its pilot) or is paused, or no items are available.
+    Rows and responses are prefetched.
     """
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    if rater is None or not evaluation.open or (evaluation.pilot_below is not None and not rater.in_pilot):
+    if rater is None or rater.paused_at is not None or not evaluation.open:
+        return []
+    if evaluation.pilot_below is not None and not rater.in_pilot:
         return []
     now = clock.now()
     expired = Assignment.objects.filter(
@@ -115,7 +117,7 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     )
     ended = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
     had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=ended))
-    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None, paused_at=None)
     items = evaluation.items_count
     if evaluation.pilot_below is not None:
         raters, items = raters.filter(in_pilot=True), evaluation.pilot_items or 0

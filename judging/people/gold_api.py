@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from evalsite import access
@@ -14,12 +15,15 @@ from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
 from judging.people.access import get_evaluation, get_item
 from judging.people.gold import LONGEST_REASON, gold_add, gold_change, gold_of_item, gold_remove, item_at
+from judging.people.gold_rule import gold_items_right, gold_rule_change, rater_pause, rater_resume
 from judging.people.labels import values_of
-from judging.people.models import Evaluation, Item
+from judging.people.models import Evaluation, EvaluationRater, Item
+from judging.people.progress import Hits
 from judging.people.selectors import items_page
 
 router = Router()
-GOLD = "projects/{slug}/evaluations/{evaluation}/gold"
+EVALUATION = "projects/{slug}/evaluations/{evaluation}"
+GOLD = f"{EVALUATION}/gold"
 
 
 class KnownIn(Schema):
@@ -37,6 +41,23 @@ class GoldIn(KnownIn):
     a: str
     b: str = ""
     answer: int = Field(1, ge=1, lt=2**15)
+
+
+class GoldRuleIO(Schema):
+    """`mark`: percent of gold items that must be right. `rule`: who misses it is told of (tell) or paused (pause)."""
+
+    mark: int = Field(ge=1, le=100)
+    rule: Literal["tell", "pause"]
+
+
+class RaterOut(Schema):
+    """`right` of `gold` items, all known answers hit, since they were last let in again. `missed`: under the mark."""
+
+    rater: str
+    paused: bool
+    missed: bool
+    right: int
+    gold: int
 
 
 class GoldOut(Schema):
@@ -96,6 +117,53 @@ def remove(request: HttpRequest, slug: str, evaluation: Id, item: Id) -> Status[
     row = get_evaluation(request, slug, evaluation, May.RUN)
     gold_remove(item=_gold_item(row, item), by=access.signed_in(request))
     return Status(204, None)
+
+
+@router.post(f"{EVALUATION}/gold-rule", response=GoldRuleIO, summary="Pass mark of gold")
+def change_rule(request: HttpRequest, slug: str, evaluation: Id, body: GoldRuleIO) -> GoldRuleIO:
+    """It acts at each rater's next gold item, after at least five."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    gold_rule_change(evaluation=row, mark=body.mark / 100, rule=body.rule, by=access.signed_in(request))
+    return body
+
+
+@router.get(f"{EVALUATION}/raters", response=list[RaterOut], summary="Raters and their gold")
+def raters(request: HttpRequest, slug: str, evaluation: Id) -> list[dict[str, Any]]:
+    """By pseudonym, without those who left."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    right = gold_items_right(row)
+    return [_rater_out(rater, right) for rater in row.raters.filter(left_at=None).order_by("pk")]
+
+
+@router.post(f"{EVALUATION}/raters/{{rater}}/pause", response=RaterOut, summary="Pause a rater")
+def pause_rater(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
+    """`rater`: the pseudonym. Ratings and drafts are kept."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    rater_pause(rater=_rater(row, rater), by=access.signed_in(request))
+    return _rater_out(_rater(row, rater), gold_items_right(row))
+
+
+@router.post(f"{EVALUATION}/raters/{{rater}}/resume", response=RaterOut, summary="Let a rater go on")
+def resume_rater(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
+    """`rater`: the pseudonym. The pass mark counts gold from now on."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    rater_resume(rater=_rater(row, rater), by=access.signed_in(request))
+    return _rater_out(_rater(row, rater), gold_items_right(row))
+
+
+def _rater(evaluation: Evaluation, pseudonym: str) -> EvaluationRater:
+    return get_object_or_404(evaluation.raters.filter(left_at=None), pseudonym=pseudonym)
+
+
+def _rater_out(rater: EvaluationRater, right: dict[int, Hits]) -> dict[str, Any]:
+    hits = right.get(rater.pk, Hits())
+    return {
+        "rater": rater.pseudonym,
+        "paused": rater.paused_at is not None,
+        "missed": rater.gold_failed_at is not None,
+        "right": hits.hit,
+        "gold": hits.of,
+    }
 
 
 def _gold_item(evaluation: Evaluation, number: int) -> Item:

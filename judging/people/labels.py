@@ -233,7 +233,7 @@ def refusal_sentence(code: str) -> str:
     """Error message of the rating page: what happened, what was saved, what to do."""
     sentences = {
         "closed": _("This evaluation was closed. Anything not submitted is kept as a draft."),
-        "paused": _("This evaluation is paused. Anything not submitted is kept as a draft."),
+        "paused": _("Rating is paused. Anything not submitted is kept as a draft."),
         "left": _("You are no longer a rater here. Your input is kept as a draft; contact the organiser."),
         "test_closed": _(
             "The test that this item belongs to was closed: its ratings can't be changed or added."

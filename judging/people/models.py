@@ -42,6 +42,13 @@ class Order(models.TextChoices):
     NEED = "need", _("fewest ratings first")
 
 
+class GoldRule(models.TextChoices):
+    """What happens to a rater who misses the pass mark of gold."""
+
+    TELL = "tell", _("tell the organiser")
+    PAUSE = "pause", _("pause the rater")
+
+
 class NotDeletedEvaluations(models.Manager["Evaluation"]):
     def get_queryset(self) -> models.QuerySet[Evaluation]:
         return super().get_queryset().filter(run__deleted_at=None)
@@ -79,6 +86,8 @@ class Evaluation(models.Model):
     seed = models.BigIntegerField(default=0)
     stratify_by = models.CharField(max_length=200, blank=True, default="", help_text="a field of the rows")
     gold_share = models.FloatField(default=0)
+    gold_mark = models.FloatField(default=0.8, help_text="share of gold items that must be right, 0…1")
+    gold_rule = models.CharField(max_length=8, choices=GoldRule.choices, default=GoldRule.TELL)
     repeat_share = models.FloatField(default=0)
     lease_minutes = models.PositiveIntegerField(default=30)
     items_count = models.PositiveIntegerField(default=0, help_text="without gold and repeats")
@@ -199,6 +208,11 @@ class EvaluationRater(models.Model):
     left_at = models.DateTimeField(null=True)
     place = models.PositiveIntegerField(default=0, help_text="number of items assigned so far")
     in_pilot = models.BooleanField(default=False, help_text="whether they rate while the pilot runs")
+    paused_at = models.DateTimeField(null=True)
+    gold_failed_at = models.DateTimeField(null=True, help_text="when they missed the pass mark of gold")
+    gold_since = models.DateTimeField(
+        null=True, help_text="when they were let in again; earlier gold does not count for the pass mark"
+    )
     work_told = models.BooleanField(default=False, help_text="whether webhooks were told that there is work")
 
     class Meta:

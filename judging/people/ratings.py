@@ -16,6 +16,7 @@ from evalsite.accounts.models import User
 from judging.core.people.criteria import accepted, active_seconds, canonical
 from judging.core.values import Value
 from judging.people.assignments import free_seat, lease_end, locked, take_seat
+from judging.people.gold_rule import apply_gold_rule
 from judging.people.item_criteria import criteria_for
 from judging.people.judgements import judgements_add, judgements_mark
 from judging.people.labels import values_of
@@ -111,6 +112,8 @@ def _current_verdict(assignment: Assignment) -> Rating | None:
 def _check_open(held: Assignment) -> None:
     if not held.evaluation.open:
         raise DeskRefused("paused" if held.evaluation.state == "paused" else "closed")
+    if held.rater.paused_at is not None:
+        raise DeskRefused("paused")
     if held.rater.left_at is not None:
         raise DeskRefused("left")
     if held.item.row_id in closed_for_rating(held.evaluation.run):
@@ -148,6 +151,8 @@ def _store(
     assignment.state, assignment.rating, assignment.draft = AssignmentState.RATED, rating, ""
     assignment.rated_at, assignment.seconds = clock.now(), assignment.seconds + rating.seconds
     assignment.save()
+    if assignment.item.gold:
+        apply_gold_rule(assignment.evaluation, assignment.rater)
     return rating
 
 

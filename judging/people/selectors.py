@@ -155,11 +155,12 @@ def mine(
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
     """A rater's progress: items done and left, with gold items and repeats, which raters can't tell apart;
-    `seconds_each`: mean active time over the last `paced` of them."""
+    `seconds_each`: mean active time over the last `paced` of them. `paused`: the rater alone, not the evaluation."""
 
     done: int
     left: int
     seconds_each: float | None
+    paused: bool = False
 
     @property
     def total(self) -> int:
@@ -181,7 +182,8 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     if rater is None:
         return RaterProgress(0, 0, None)
     own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
-    return RaterProgress(own.states[AssignmentState.RATED], _items_left(rater, opened, own), pace(rater))
+    left = _items_left(rater, opened, own)
+    return RaterProgress(own.states[AssignmentState.RATED], left, pace(rater), rater.paused_at is not None)
 
 
 @dataclass(slots=True)

@@ -25,12 +25,22 @@ organisers = (
         path("<int:pk>/sides/", evaluations.rename_sides, name="rename_sides"),
         path("<int:pk>/raters/add/", evaluations.add_raters, name="add_raters"),
         path("<int:pk>/raters/<int:rater>/leave/", evaluations.leave, name="leave"),
+        path(
+            "<int:pk>/raters/<int:rater>/pause/", evaluations.pause_rater, {"pause": True}, name="pause_rater"
+        ),
+        path(
+            "<int:pk>/raters/<int:rater>/resume/",
+            evaluations.pause_rater,
+            {"pause": False},
+            name="resume_rater",
+        ),
         path("<int:pk>/items/", evaluations.items, name="items"),
         path("<int:pk>/items/<int:number>/", evaluations.item, name="item"),
         path("<int:pk>/items/<int:number>/reassign/", evaluations.reassign, name="reassign"),
         path("<int:pk>/items/<int:number>/gold/", gold.use_as_gold, name="use_as_gold"),
         path("<int:pk>/items/<int:number>/gold/change/", gold.change_gold, name="change_gold"),
         path("<int:pk>/items/<int:number>/gold/remove/", gold.remove_gold, name="remove_gold"),
+        path("<int:pk>/gold/rule/", gold.gold_rule, name="gold_rule"),
         path("<int:pk>/gold/", gold.gold, name="gold"),
         path("<int:pk>/differences/", adjudication.inbox, name="inbox"),
         path("<int:pk>/differences/<int:number>/", adjudication.item, name="adjudicate"),

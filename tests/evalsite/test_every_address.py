@@ -179,7 +179,8 @@ table(
     WORK,
     "people:open people:pause people:resume people:end_pilot people:close people:reopen people:archive "
     "people:restore people:add_raters people:leave people:reassign "
-    "people:use_as_gold people:remove_gold people:stop_import",
+    "people:use_as_gold people:remove_gold people:gold_rule people:pause_rater people:resume_rater "
+    "people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from datasets.core.kinds import BOTH_BAD
 from judging.core.people.criteria import Criterion
+from judging.core.statistics.intervals import wilson
 from judging.core.values import Value
 
 Accepted = Value | list[Value]
@@ -35,3 +36,13 @@ def within(criterion: Criterion, value: Value, steps: int) -> list[Value]:
     place = choices.index(value)
     near = [choice for choice in choices if abs(choices.index(choice) - place) <= steps]
     return sorted(near, key=lambda choice: abs(choices.index(choice) - place))
+
+
+FEWEST_GOLD = 5  # gold items before the rule says anything
+
+
+def misses_mark(hits: int, items: int, mark: float) -> bool:
+    """Whether a rater's share of gold items that are right is under the pass mark (0…1) beyond chance: after at least
+    five, the upper end of its Wilson interval lies under it. A bare share would stop many raters who are right often
+    enough."""
+    return items >= FEWEST_GOLD and wilson(hits / items, items)[1] < mark

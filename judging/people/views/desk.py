@@ -26,6 +26,7 @@ from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.people.parts import joined, parts_of
+from judging.core.people.study import StudyState
 from judging.markdown import html_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
@@ -33,6 +34,7 @@ from judging.people.item_criteria import criteria_for, has_checklist
 from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
 from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
+from judging.people.selectors import RaterProgress
 
 View = Callable[..., HttpResponse]
 
@@ -255,6 +257,7 @@ def _page(
 ) -> HttpResponse:
     """The whole page; `values`: initial values instead of the first item's own."""
     criteria = evaluation.criteria
+    progress = selectors.progress(evaluation=evaluation, user=signed_in(request))
     shows = [_desk_item(assignment) for assignment in shown]
     of_item = has_checklist(evaluation)
     first = values if values is not None else shows[0].values if shows else {}
@@ -271,7 +274,8 @@ def _page(
             if criterion.guideline.strip()
         ],
         "guideline": html_of(evaluation.guideline) if evaluation.guideline.strip() else "",
-        "progress": selectors.progress(evaluation=evaluation, user=signed_in(request)),
+        "progress": progress,
+        "state": _state_for_rater(evaluation, progress),
         "skip_reasons": SkipReason.choices,
         "key": uuid4(),
         "compares": any(criterion.compares for criterion in criteria.values()),
@@ -319,13 +323,18 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
 def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     progress = selectors.progress(evaluation=evaluation, user=signed_in(request))
     bar = render_to_string("people/_desk_progress.html", {"progress": progress})
+    state = _state_for_rater(evaluation, progress)
     return {
         "progress": bar,
         "left": progress.left,
-        "open": evaluation.open,
-        "state": evaluation.state,
+        "open": state == "open",
+        "state": state,
         "token": get_token(request),
     }
+
+
+def _state_for_rater(evaluation: Evaluation, progress: RaterProgress) -> StudyState:
+    return "paused" if progress.paused and evaluation.open else evaluation.state
 
 
 def _wants_json(request: HttpRequest) -> bool:

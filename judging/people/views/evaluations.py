@@ -25,7 +25,7 @@ from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.item_outcomes import ItemKind
 from judging.core.results_file.records import RefusedLine
-from judging.people import assignments, progress, services, states
+from judging.people import assignments, gold_rule, progress, services, states
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
@@ -85,6 +85,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
         "raters": progress.rater_lines(evaluation),
+        "missed": _missed(evaluation),
         "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
@@ -105,6 +106,13 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     current = evaluation.raters.filter(left_at=None).values("user")
     context["possible"] = possible_raters(evaluation.run.project).exclude(pk__in=current)
     return render(request, "people/detail.html", context)
+
+
+def _missed(evaluation: Evaluation) -> list[tuple[EvaluationRater, progress.Hits]]:
+    """The raters who miss the pass mark of gold, each with the gold items that are right."""
+    missed = list(evaluation.raters.filter(left_at=None).exclude(gold_failed_at=None).order_by("pk"))
+    right = gold_rule.gold_items_right(evaluation) if missed else {}
+    return [(rater, right.get(rater.pk, progress.Hits())) for rater in missed]
 
 
 _ACTIONS: dict[str, tuple[Callable[..., bool], Any]] = {
@@ -193,6 +201,19 @@ def leave(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
         _("%(name)s was removed. Submitted ratings are kept; reserved items are available to others again.")
         % {"name": leaving.user.username},
     )
+    return redirect("people:detail", slug, pk)
+
+
+@login_required
+@require_POST
+def pause_rater(request: HttpRequest, slug: str, pk: int, rater: int, *, pause: bool) -> HttpResponse:
+    """Pause a rater, or let a paused one go on."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    row = get_object_or_404(EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater)
+    change = gold_rule.rater_pause if pause else gold_rule.rater_resume
+    if change(rater=row, by=access.signed_in(request)):
+        text = _("%(name)s is paused.") if pause else _("%(name)s can go on.")
+        messages.success(request, text % {"name": row.user.username})
     return redirect("people:detail", slug, pk)
 
 

@@ -36,10 +36,11 @@ from judging.people.gold import (
     gold_remove,
     item_at,
 )
+from judging.people.gold_rule import gold_rule_change
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import labelled_gold, value_label, values_of
-from judging.people.models import Evaluation, Item
+from judging.people.models import Evaluation, GoldRule, Item
 from judging.people.selectors import items_page
 
 
@@ -138,6 +139,17 @@ def _initial(criteria: dict[int, Criterion], known: Mapping[int, Accepted]) -> d
     return initial
 
 
+class GoldRuleForm(forms.Form):
+    """The pass mark of gold in percent, and what happens to raters who miss it."""
+
+    mark = forms.IntegerField(label=gettext_lazy("Pass mark, % of gold items"), min_value=1, max_value=100)
+    rule = forms.ChoiceField(label=gettext_lazy("Who misses it"), choices=GoldRule.choices)
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> GoldRuleForm:
+        return cls(initial={"mark": round(100 * evaluation.gold_mark), "rule": evaluation.gold_rule})
+
+
 class GoldFileForm(forms.Form):
     """Gold from a JSON Lines file."""
 
@@ -189,6 +201,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         "values_form": values_form,
         "file_form": file,
         "wrong": wrong,
+        "rule_form": GoldRuleForm.of(evaluation),
         "further": further,
         "items": [(item, labelled_gold(criteria, values_of(item.gold))) for item in page],
         **seen,
@@ -241,6 +254,21 @@ def _add(request: HttpRequest, evaluation: Evaluation, items: list[Item]) -> Non
     count = gold_add(evaluation=evaluation, gold=items, by=signed_in(request))
     text = ngettext("%(n)s gold item added.", "%(n)s gold items added.", count)
     messages.success(request, text % {"n": count})
+
+
+@login_required
+@require_POST
+def gold_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Change the pass mark and what happens to who misses it."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    form = GoldRuleForm(request.POST)
+    if form.is_valid():
+        mark, rule = form.cleaned_data["mark"] / 100, form.cleaned_data["rule"]
+        gold_rule_change(evaluation=evaluation, mark=mark, rule=rule, by=signed_in(request))
+        messages.success(request, _("Saved."))
+    else:
+        messages.error(request, _("Enter a pass mark from 1 to 100 %."))
+    return redirect("people:gold", slug, pk)
 
 
 @login_required

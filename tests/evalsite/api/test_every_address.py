@@ -78,6 +78,10 @@ TABLE = {
     "post projects/{slug}/evaluations/{evaluation}/gold": WORK,
     "post projects/{slug}/evaluations/{evaluation}/gold/{item}": WORK,
     "delete projects/{slug}/evaluations/{evaluation}/gold/{item}": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/gold-rule": WORK,
+    "get projects/{slug}/evaluations/{evaluation}/raters": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/pause": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/resume": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings": LOOK,
     "post projects/{slug}/evaluations/{evaluation}/ratings": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings/imports/{ratings_import}": WORK,
@@ -101,6 +105,7 @@ BODIES: dict[str, Any] = {
     "post projects/{slug}/evaluations/{evaluation}/state": {"state": "paused"},
     "post projects/{slug}/evaluations/{evaluation}/gold": {"row": 1, "a": "alpha", "values": {}},
     "post projects/{slug}/evaluations/{evaluation}/gold/{item}": {"values": {"preference": "A>B"}},
+    "post projects/{slug}/evaluations/{evaluation}/gold-rule": {"mark": 80, "rule": "tell"},
     "post projects/{slug}/evaluations": {"name": "x", "criteria": [{"name": "quality"}]},
 }
 
@@ -116,7 +121,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     run = a_judged_run(project)
     judgement = run.judgements.order_by("position")[0]
     endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
-    evaluation = make_evaluation(project)
+    evaluation = make_evaluation(project, [cast["rita"]])
     gold = evaluation.items.order_by("number")[0]
     evaluation.items.filter(pk=gold.pk).update(gold='{"0": "A=B"}', needed=0, free=0)
     results = ResultsImport.objects.create(
@@ -130,7 +135,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     look = Look.objects.create(project=project, version=version, seed=1, size=1, population=1)
     return {
         **{"endpoint": endpoint.pk, "evaluation": evaluation.run_id, "attachment": attachment.pk},
-        **{"item": gold.number, "look": look.pk, "name": "report.html", "webhook": webhook.pk},
+        **{"item": gold.number, "rater": "R1", "look": look.pk, "name": "report.html", "webhook": webhook.pk},
         **{"results_import": results.pk, "ratings_import": ratings.pk, "a": run.pk, "b": run.pk},
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
         **{"run": run.pk, "judgement": judgement.pk, "version": version.pk},

@@ -67,7 +67,7 @@ def test_a_pause_frees_what_is_held_and_keeps_what_was_typed(
     assert refused.value.code == "paused"
     first.refresh_from_db()
     assert (first.state, bool(first.draft)) == ("released", True)
-    assert "This evaluation is paused" in client_of(rita).get(f"/p/physics/desk/{evaluation.run_id}/").text
+    assert "Rating is paused" in client_of(rita).get(f"/p/physics/desk/{evaluation.run_id}/").text
     assert states.study_resume(evaluation=evaluation, by=alice)
     assert first in held(evaluation, rita)
 
