@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from django.http import HttpRequest, QueryDict
 
+from datasets.core.variables import reference_in
 from evalsite.accounts.models import Project
 from evalsite.web.numbers import whole
 from judging.core.gallery import LANGUAGES, Card, Start
@@ -28,6 +29,7 @@ from judging.rule_messages import reader_language
 MAX_COLUMN = 60  # characters of the name of a column that is offered
 _NOT_OFFERED = ("id", "rubric")
 _PREFIX = "field-"
+_FALLBACK_NAMES = {"source": "data.question", "reference": "ref_answer"}
 
 
 card_contexts: list[Callable[[Project, Card], dict[str, Any]]] = []
@@ -90,7 +92,7 @@ class CardPage:
                 name,
                 label_of(self.card, name),
                 column,
-                "data.question" if name == "source" else "ref_answer" if name == "reference" else "",
+                "" if name in missing else _FALLBACK_NAMES.get(name, ""),
                 self.card.field_specs[name].optional,
                 name in missing,
             )
@@ -100,7 +102,15 @@ class CardPage:
     @cached_property
     def missing(self) -> list[str]:
         """The fields for which a column has to be chosen first."""
-        return unmapped(self.card.mapped_fields, self.mapping, self.card.field_specs)
+        missing = unmapped(self.card.mapped_fields, self.mapping, self.card.field_specs)
+        return ["reference", *missing] if self._lacks_reference else missing
+
+    @property
+    def _lacks_reference(self) -> bool:
+        """Whether a metric that compares with a reference has none, neither in a column nor in the previewed row."""
+        if self.mapping.get("reference") != "" or self.sample is None or self.is_own:
+            return False
+        return "ref_answer" not in self.columns and reference_in(self.sample.data) is None
 
     @cached_property
     def start(self) -> Start:

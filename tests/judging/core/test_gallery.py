@@ -148,6 +148,16 @@ def test_its_script_loads_with_any_column_s_name(card: Card, sandbox: Sandbox) -
     assert not card.fields or repr(columns[card.fields[0]]) in script.source
 
 
+@pytest.mark.parametrize(("body", "passes"), [("a + b", True), ("a - b", False)])
+def test_tests_that_are_a_function_are_called(body: str, passes: bool, sandbox: Sandbox) -> None:
+    tests = "def check(candidate):\n    assert candidate(1, 2) == 3\n"
+    row = {"tests": tests, "entry_point": "add"}
+    answer = f"def add(a, b):\n    return {body}"
+    example = Example(language="en", verdict="pass", row=row, answer=answer)
+    card = gallery()["code_tests"]
+    assert script_result(sandbox, metric_of(card, example), example) is passes
+
+
 def test_a_list_of_errors_that_can_t_be_read_gives_no_score(sandbox: Sandbox) -> None:
     card = gallery()["mqm"]
     for reply in ("no errors", '{"errors": [{"severity": "huge"}]}', '{"errors": 3}'):
@@ -170,6 +180,12 @@ def test_a_prompt_takes_a_field_from_any_column(column: str) -> None:
         (["id", "Retrieved-Contexts"], {"context": "Retrieved-Contexts"}),
         (["docs", "context"], {"context": "context"}),
         (["上下文", "标准答案"], {"context": "上下文", "reference": "标准答案"}),
+        (
+            ["retrieved_passages", "source_url", "answer"],
+            {"context": "retrieved_passages", "reference": "answer"},
+        ),
+        (["goldContext", "model_answer"], {"context": "goldContext"}),
+        (["原文", "译文"], {"reference": "译文"}),
         (["topic"], {}),
     ],
 )

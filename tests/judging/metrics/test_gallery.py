@@ -238,3 +238,13 @@ def test_a_metric_of_another_project_is_not_offered(
     elsewhere = client_of(charlie)
     assert elsewhere.get(f"/p/elsewhere/metrics/gallery/own-{entry.pk}/").status_code == 404
     assert f"own-{entry.pk}" not in elsewhere.get("/p/elsewhere/metrics/new/").text
+
+
+def test_a_metric_that_compares_with_a_reference_needs_one(
+    client: Client, retrieved: Version, live: Endpoint
+) -> None:
+    page = client.post(card("correct"), {"use": "1", "endpoint": live.pk})
+    assert page.context["page"].missing == ["reference"]
+    assert not Metric.objects.exists()
+    chosen = client.post(card("correct"), {"field-reference": "topic"}).context["page"]
+    assert chosen.missing == []
