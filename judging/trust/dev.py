@@ -13,7 +13,17 @@ from judging.core.values import Value
 from judging.metrics.models import Metric
 from judging.records.models import Run, RunMetric
 from judging.reports.labels import signed
-from judging.trust.answers import Answer, Label, judge_values, labels_of, row_keys, value_author, verdicts_of
+from judging.trust.answers import (
+    ONE,
+    Answer,
+    Label,
+    judge_values,
+    labels_of,
+    row_keys,
+    value_author,
+    verdicts_of,
+)
+from judging.trust.looked import looked_labels
 from judging.trust.models import Split
 
 MOST_VERSIONS = 5
@@ -70,17 +80,21 @@ def run_metrics_of(metric: Metric, split: Split) -> list[RunMetric]:
 
 
 def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
-    """People's values on the rows of these parts. Raises ValueError for the test, which is sealed."""
+    """People's values on the rows of these parts, in train also those of answers that were looked at. Raises ValueError
+    for the test, which is sealed."""
     if not {DEV, TRAIN}.issuperset(parts):
         raise ValueError(parts)
+    looked: dict[Answer, Label] = {}
+    if TRAIN in parts:
+        looked = {answer: Label(label.passed, ONE) for answer, label in looked_labels(split).items()}
     evaluation = split.test.evaluation
     run_metric = evaluation.run.metrics.filter(name=split.criterion).first() if evaluation else None
     if evaluation is None or run_metric is None:
-        return {}
+        return looked
     wanted = set(split.rows.filter(part__in=parts).values_list("key", flat=True))
     verdicts, _metric = verdicts_of(evaluation.run, run_metric)
     keys = {line: key for line, key in keys_in(split, evaluation.run).items() if key in wanted}
-    return labels_of(verdicts, keys)
+    return looked | labels_of(verdicts, keys)
 
 
 def keys_in(split: Split, run: Run) -> dict[int, str]:

@@ -20,6 +20,7 @@ from judging.rule_messages import reader_language
 from judging.trust.answers import Answer
 from judging.trust.dev import Disagreement, disagreements, keys_in
 from judging.trust.doubts import doubts_of, items_of_answers
+from judging.trust.looked import LookedLabel, looked_labels
 from judging.trust.models import Split
 
 LISTED = 200
@@ -34,7 +35,8 @@ _BECAUSE = {"en": ", because: %s", "zh": "，理由：%s"}
 @dataclass(frozen=True, slots=True)
 class ShownDisagreement:
     """`reply`: the judge's; `comments`: people's; `response`: id of the answer; `train`: whether it may be shown in a
-    prompt, and then `example`, what to put there; `doubt`: whether it was sent to those who adjudicate."""
+    prompt, and then `example`, what to put there; `doubt`: whether it was sent to those who adjudicate, or
+    `can_be_sent`: not answers that were only looked at."""
 
     kind: str
     train: bool
@@ -49,6 +51,7 @@ class ShownDisagreement:
     response: int
     example: str
     doubt: str
+    can_be_sent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +121,21 @@ class Disagreements:
         stored.run.project = self.split.metric.project
         reply = first_replies({judgement: stored.replies_from_id or judgement}, EXCERPT).get(judgement, "")
         comments = _comments(self.items.get(each.answer))
-        return _shown(each, stored, reply, comments, self.doubts.get(each.answer, ""))
+        if not comments and (looked := self.looked.get(each.answer)) and looked.note:
+            comments = [truncate(looked.note, EXCERPT)]
+        doubt, rated = self.doubts.get(each.answer, ""), each.answer in self.items
+        return _shown(each, stored, reply, comments, doubt, rated=rated)
 
     @cached_property
     def items(self) -> Mapping[Answer, int]:
         """{answer: id of its item}."""
         evaluation = self.split.test.evaluation
         return items_of_answers(self.split, evaluation) if evaluation else {}
+
+    @cached_property
+    def looked(self) -> Mapping[Answer, LookedLabel]:
+        """The answers that were looked at, with their notes."""
+        return looked_labels(self.split)
 
     @cached_property
     def doubts(self) -> Mapping[Answer, str]:
@@ -156,7 +167,13 @@ def _comments(item: int | None) -> list[str]:
 
 
 def _shown(
-    each: Disagreement, judgement: Judgement, reply: str, comments: Sequence[str], doubt: str
+    each: Disagreement,
+    judgement: Judgement,
+    reply: str,
+    comments: Sequence[str],
+    doubt: str,
+    *,
+    rated: bool,
 ) -> ShownDisagreement:
     judge, people = verdict_texts([each.judge, each.people])
     question = str(data_of(judgement.row.raw, judgement.run.version.format)["question"] or "")
@@ -177,6 +194,7 @@ def _shown(
         response=judgement.response_id,
         example=_example(question, text, people, comments) if train and not each.answer.other else "",
         doubt=doubt,
+        can_be_sent=rated and not doubt,
     )
 
 

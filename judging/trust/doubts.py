@@ -32,7 +32,9 @@ def label_doubt(*, split: Split, run_metric: RunMetric, answer: Answer, user: Us
         raise ValidationError(_("Judge and people no longer disagree on this answer."))
     items, taken = items_of_answers(split, evaluation), sent_items(evaluation) | decided_items(evaluation)
     item = items.get(answer)
-    if item is None or item in taken:
+    if item is None:
+        raise ValidationError(_("This answer was only looked at. Change its note, and its group, instead."))
+    if item in taken:
         raise ValidationError(_("This answer was already sent to adjudicators."))
     agreeing = [
         items[other]

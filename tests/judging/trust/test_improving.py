@@ -7,9 +7,11 @@ import re
 import pytest
 from django.test import Client
 
+from datasets.models import Response
 from evalsite.accounts.models import User
-from judging.core.licensing import DEV, TRAIN
+from judging.core.licensing import DEV, TRAIN, Sizes
 from judging.core.worked_examples import with_example
+from judging.look.models import TrainLabel
 from judging.metrics.editor.prompt_draft import drafted_template
 from judging.metrics.models import Metric
 from judging.people.adjudication import adjudicate, differing
@@ -18,7 +20,9 @@ from judging.records.models import Run, RunMetric
 from judging.trust.dev import dev_agreements, disagreements, labels_in, values_in
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import items_of_answers
+from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.models import Split
+from judging.trust.sources import Source
 from tests.conftest import ClientOf
 from tests.judging.trust.conftest import DEFINITION
 
@@ -147,3 +151,40 @@ def test_the_editor_shows_dev_agreement(
     assert f"{BASE}{metric.pk}/agreement/" in page.get(f"/p/physics/metrics/{metric.pk}/").content.decode()
     (agreement,) = dev_agreements(split)
     assert f"v1 {agreement.rate.rate:.2g}" in shown(page, f"{BASE}{metric.pk}/agreement/")
+
+
+def test_an_answer_that_was_looked_at_is_a_train_item_with_its_note(
+    page: Client, run: Run, metric: Metric, judged: RunMetric, alice: User
+) -> None:
+    response = Response.objects.get(row__version=run.version, row__line=1, candidate__name="alpha")
+    TrainLabel.objects.create(
+        metric=metric,
+        version=run.version,
+        run=run,
+        row=response.row,
+        response=response,
+        passed=False,
+        note="It names no source.",
+        created_by=alice,
+    )
+    split = sealed_test_draw(
+        metric=metric,
+        definition=DEFINITION,
+        source=Source(run.version, run),
+        sizes=Sizes(1, 2, 20),
+        user=alice,
+        asking=Asking([]),
+        seed=5,
+    )
+    split.refresh_from_db()
+    ((answer, label),) = labels_in(split, TRAIN).items()
+    assert (answer.response, label.value, label.tier) == (1, False, "one")
+    assert labels_in(split, DEV) == {}
+    text = shown(page, address(split, judged))
+    assert "1 of 1 · alpha false pass train" in text
+    assert "It names no source." in text
+    assert "Take as a worked example" in text
+    assert "People were wrong" not in text
+    (judgement,) = Disagreements(split, judged).by_judgement
+    page.post(address(split, judged, judgement, "doubt"))
+    assert not SentItem.objects.exists()
