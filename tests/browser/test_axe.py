@@ -377,6 +377,7 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
     chosen = {"kind": "single", "candidates": CANDIDATE, "criteria-0-scale": "five", "overlap": "2"}
     made, _ = send(visitor, site, f"{new}?version={VERSION}", {**typed, **chosen}, to=new)
     differ(visitor, site, made, typed["criteria-0-name"])
+    send(visitor, site, f"{made}items/3/", {"value_0": "4"}, to=f"{made}items/3/gold/")
     desk = made.replace("/evaluations/", "/desk/")
     return [
         made,
@@ -384,7 +385,9 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
         f"{made}items/",
         f"{made}items/1/",
         f"{made}differences/",
+        f"{made}items/3/gold/change/",
         f"{made}gold/",
+        f"{made}schedule/",
         f"{made}import/",
         desk,
         f"{compare_files(visitor, site)}sides/",
