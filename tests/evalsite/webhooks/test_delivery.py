@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,9 +16,11 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
 from evalsite.models import AuditEntry
 from evalsite.tasks import jobs
+from evalsite.webhooks import delivery
 from evalsite.webhooks.events import JOB, emit, emit_test
 from evalsite.webhooks.kinds import Event
 from evalsite.webhooks.models import Delivery, Webhook
+from evalsite.webhooks.sending import Outcome
 from evalsite.webhooks.services import (
     delete_old,
     delivery_resend,
@@ -132,7 +135,6 @@ def test_a_message_that_is_not_due_yet_waits_beside_a_new_one(project: Project, 
 def test_an_inside_address_is_refused_at_each_delivery(
     project: Project, receiver: Receiver, settings: LazySettings
 ) -> None:
-    from dataclasses import replace
 
     webhook, _secret = a_webhook(project, receiver.url())
     settings.CONFIG = replace(settings.CONFIG, webhooks_allowed_networks=())
@@ -231,3 +233,28 @@ def test_a_preset_says_it_in_a_sentence_that_mentions_nobody(
     assert "evalsite: Run finished" in text
     assert ABOUT["url"] in text  # type: ignore[operator]
     assert not any(mark in text for mark in ("<", "@"))
+
+
+def test_a_worker_that_dies_while_it_sends_loses_nothing(project: Project, receiver: Receiver) -> None:
+    webhook, _secret = a_webhook(project, receiver.url())
+    finished(project)
+    assert jobs.claim(JOB, webhook.pk, owner="elsewhere:1:1")
+    jobs.reconcile()
+    work(webhook)
+    assert Delivery.objects.get().state == "delivered"
+
+
+def test_a_webhook_that_is_deleted_while_a_message_is_sent_leaves_nothing(
+    project: Project, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook, _secret = a_webhook(project, receiver.url())
+    finished(project)
+
+    def delete_meanwhile(*_more: object) -> list[Outcome]:
+        webhook_delete(webhook=Webhook.objects.get())
+        return [Outcome(200, "")]
+
+    monkeypatch.setattr(delivery, "send_all", delete_meanwhile)
+    work(webhook)
+    assert not Delivery.objects.exists()
+    assert jobs.of(JOB, webhook.pk) is None
