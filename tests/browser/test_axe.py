@@ -44,6 +44,7 @@ NO_PAGES = {
     "look:export": "a file",
     "look:go_on": "leads to an answer",
     "trust:versions": "a part of the page of Align",
+    "trust:measurements": "a part of a gallery card's page",
     "trust:agreement": "a part of the editor",
     "desk:items": "a part of the desk",
     "desk:mine": "a part of the desk",
