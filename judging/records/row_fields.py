@@ -7,6 +7,8 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
+from judging.core.writings import language_of
+
 TURNS, LENGTH, LANGUAGE, FORMAT = "turns", "length", "language", "format"
 """The number of user messages, and of the last one the length, the language (as far as the script tells) and the
 format. The format of answers is not a field: it is an outcome, and grouping by outcomes would be unfair."""
@@ -20,30 +22,6 @@ def computed_value(data: Mapping[str, Any], field: str) -> str | None:
         return str(sum(message["role"] == "user" for message in data["messages"]))
     read = {LENGTH: length_of, LANGUAGE: language_of, FORMAT: format_of}.get(field)
     return read(data["question"] or "") if read else None
-
-
-_WRITINGS = {
-    "Chinese": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]{1,2}"),
-    "Japanese": re.compile("[\u3040-\u30ff]{1,2}"),
-    "Korean": re.compile("[\uac00-\ud7af]{1,2}"),
-    "Latin script": re.compile("[A-Za-z\u00c0-\u024f]+"),
-    "Cyrillic script": re.compile("[\u0400-\u052f]+"),
-    "Arabic script": re.compile("[\u0600-\u06ff]+"),
-    "Devanagari": re.compile("[\u0900-\u097f]+"),
-    "Thai": re.compile("[\u0e00-\u0e7f]{1,4}"),
-}
-"""What counts as a word in each script: a few characters if words are not separated. Languages that share a script are
-not distinguished."""
-OTHER = "other"
-
-
-def language_of(text: str) -> str:
-    """The script of most words of a text. Chinese characters among many Japanese ones count as Japanese."""
-    words = {name: len(pattern.findall(text)) for name, pattern in _WRITINGS.items()}
-    if 2 * words["Japanese"] > words["Chinese"]:
-        words["Japanese"] += words.pop("Chinese")
-    most = max(words, key=lambda name: words[name])
-    return most if words[most] else OTHER
 
 
 _FORMATS = {

@@ -8,6 +8,7 @@ from itertools import chain
 from tools.bench import command_line
 from tools.bench.checklists import checklist_figures
 from tools.bench.coverage import coverage_figures
+from tools.bench.drill import drill_figures
 from tools.bench.engine import figures
 from tools.bench.importing import importing_figures
 from tools.bench.reading import reading_figures
@@ -31,6 +32,7 @@ def main() -> int:
         reply_figures(),
         report_figures(),
         coverage_figures(),
+        drill_figures(),
         figures(),
         checklist_figures(),
         scale_figures(),

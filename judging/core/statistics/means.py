@@ -219,6 +219,12 @@ def sign_test(higher: int, lower: int) -> float:
     return min(1.0, 2 * tail / (1 << trials))
 
 
+def sign_test_higher(higher: int, lower: int) -> float:
+    """`P(X >= higher)` with X as in `sign_test`: the exact one-sided p for "higher more often than lower"."""
+    trials = higher + lower
+    return sum(math.comb(trials, count) for count in range(higher, trials + 1)) / (1 << trials)
+
+
 TIE = 1e-9  # relative; item means of equal responses may differ by rounding
 
 
