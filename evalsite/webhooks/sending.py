@@ -192,14 +192,14 @@ def _tls() -> ssl.SSLContext:
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     """The first bytes of the reply. Reading ends after MAX_REPLY_BYTES, or when the sender breaks off."""
-    kept, read = b"", 0
+    beginning, read = b"", 0
     while read < MAX_REPLY_BYTES:
         piece = await response.content.read(MAX_REPLY_BYTES - read)
         if not piece:
             break
         read += len(piece)
-        kept += piece[: KEPT_REPLY_BYTES - len(kept)]
-    return kept
+        beginning += piece[: KEPT_REPLY_BYTES - len(beginning)]
+    return beginning
 
 
 def shown(content: bytes, url: str) -> str:

@@ -98,16 +98,16 @@ def _short(text: str) -> str:
 
 def read_suggestion(reply: str) -> str:
     """The new template in a reply; '' if it holds none."""
-    found = _PROMPT.findall(without_thinking(reply).replace("\r\n", "\n"))
-    text = found[-1].strip("\n") if found else ""
+    prompts = _PROMPT.findall(without_thinking(reply).replace("\r\n", "\n"))
+    text = prompts[-1].strip("\n") if prompts else ""
     fenced = _FENCE.match(text.strip())
     return f"{fenced[1] if fenced else text}\n" if text.strip() else ""
 
 
 def lost_mark(before: str, after: str) -> str:
     """The first variable or statement of Jinja of a template that another one lacks, '' if it has all."""
-    kept = {_plain(mark) for mark in _MARK.findall(after)}
-    return next((mark for mark in _MARK.findall(before) if _plain(mark) not in kept), "")
+    marks_after = {_plain(mark) for mark in _MARK.findall(after)}
+    return next((mark for mark in _MARK.findall(before) if _plain(mark) not in marks_after), "")
 
 
 def _plain(mark: str) -> str:

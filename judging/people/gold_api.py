@@ -88,8 +88,8 @@ def add(request: HttpRequest, slug: str, evaluation: Id, body: GoldIn) -> Status
     row = get_evaluation(request, slug, evaluation, May.RUN)
     try:
         item = item_at(row, body.row, body.a, body.b, body.answer)
-        known = gold_of_item(row, item, body.values, body.reason)
-        gold_add(evaluation=row, gold=[known], by=access.signed_in(request))
+        gold = gold_of_item(row, item, body.values, body.reason)
+        gold_add(evaluation=row, gold=[gold], by=access.signed_in(request))
     except ValidationError as error:
         raise _refused(error) from None
     stored = Item.objects.filter(
@@ -104,10 +104,10 @@ def change(request: HttpRequest, slug: str, evaluation: Id, item: Id, body: Know
     row = get_evaluation(request, slug, evaluation, May.RUN)
     stored = _gold_item(row, item)
     try:
-        known = gold_of_item(row, stored, body.values, body.reason)
+        gold = gold_of_item(row, stored, body.values, body.reason)
     except ValidationError as error:
         raise _refused(error) from None
-    gold_change(item=stored, gold=known, by=access.signed_in(request))
+    gold_change(item=stored, gold=gold, by=access.signed_in(request))
     return _gold_out(row, _gold_item(row, item))
 
 
@@ -185,7 +185,7 @@ def _gold_out(evaluation: Evaluation, item: Item) -> dict[str, Any]:
         "row": item.row.line,
         "a": item.response.candidate.name,
         "b": item.other_response.candidate.name if item.other_response else None,
-        "values": {criteria[number].name: known for number, known in values_of(item.gold).items()},
+        "values": {criteria[number].name: accepted for number, accepted in values_of(item.gold).items()},
         "reason": item.gold_reason,
         "removed": item.gold_removed,
     }

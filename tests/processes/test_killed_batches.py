@@ -45,4 +45,4 @@ def test_a_batch_is_sent_and_counted_once_wherever_its_worker_is_killed(
     run.refresh_from_db()
     assert (run.scored, run.calls, run.prompt_tokens) == (ROWS, ROWS, 10 * ROWS)
     assert JudgeReply.objects.filter(judgement__run=run).count() == ROWS
-    assert [len(batch.lines) for batch in batches.made] == [ROWS]
+    assert [len(batch.lines) for batch in batches.created] == [ROWS]

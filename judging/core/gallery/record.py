@@ -54,9 +54,12 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
+_decode = msgspec.json.Decoder(Record).decode
+
+
 def read_record(stored: Mapping[str, Any]) -> Record:
     """A stored record; an empty one if it is of another release's form."""
     try:
-        return msgspec.convert(stored, Record)
+        return _decode(msgspec.json.encode(stored))
     except msgspec.ValidationError:
         return Record()

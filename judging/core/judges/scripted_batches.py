@@ -36,7 +36,7 @@ class ScriptedBatches:
     answers: int | None = None
     step: Callable[[str, str], None] = lambda _name, _when: None
     files: dict[str, bytes] = field(default_factory=dict)
-    made: list[MadeBatch] = field(default_factory=list)
+    created: list[MadeBatch] = field(default_factory=list)
 
     async def respond(self, request: web.BaseRequest, body: bytes, ask: Ask) -> web.Response | None:
         """The response to a request about batches; None for another one."""
@@ -52,11 +52,11 @@ class ScriptedBatches:
     def _acted(self, name: str, path: str, body: bytes, ask: Ask) -> web.Response:
         anthropic = path.startswith("/messages")
         if not self.hold and name in ("list", "status"):
-            for batch in self.made:
+            for batch in self.created:
                 batch.state = "completed" if batch.state == "in_progress" else batch.state
         if name == "list":
             return web.json_response(
-                {"data": [self._shown(batch, anthropic) for batch in reversed(self.made)]}
+                {"data": [self._shown(batch, anthropic) for batch in reversed(self.created)]}
             )
         if name == "upload":
             match = _FILE.search(body)
@@ -67,7 +67,7 @@ class ScriptedBatches:
             return web.json_response(self._shown(self._create(json.loads(body), anthropic), anthropic))
         if name == "content":
             return web.Response(body=self._content(path.split("/")[2].removeprefix("out-"), ask))
-        batch = next(batch for batch in self.made if batch.id in path)
+        batch = next(batch for batch in self.created if batch.id in path)
         if name == "results":
             return web.Response(body=self._results(batch, ask))
         if name == "cancel":
@@ -80,8 +80,8 @@ class ScriptedBatches:
         else:
             entries = map(json.loads, self.files[wanted["input_file_id"]].splitlines())
             lines = {entry["custom_id"]: entry["body"] for entry in entries}
-        self.made.append(MadeBatch(f"batch-{len(self.made) + 1}", lines, wanted.get("metadata") or {}))
-        return self.made[-1]
+        self.created.append(MadeBatch(f"batch-{len(self.created) + 1}", lines, wanted.get("metadata") or {}))
+        return self.created[-1]
 
     def _shown(self, batch: MadeBatch, anthropic: bool) -> dict[str, Any]:
         ended = batch.state != "in_progress"
@@ -113,7 +113,7 @@ class ScriptedBatches:
         return list(batch.lines.items())[:answered]
 
     def _content(self, batch_id: str, ask: Ask) -> bytes:
-        batch = next(batch for batch in self.made if batch.id == batch_id)
+        batch = next(batch for batch in self.created if batch.id == batch_id)
         lines = []
         for custom_id, body in self._answered(batch):
             status, reply = ask(body)

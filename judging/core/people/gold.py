@@ -12,19 +12,19 @@ from judging.core.values import Value
 Accepted = Value | list[Value]
 
 
-def accepted_values(known: Accepted) -> list[Value]:
+def accepted_values(accepted: Accepted) -> list[Value]:
     """The accepted values, the expected one first."""
-    return list(known) if isinstance(known, list) else [known]
+    return list(accepted) if isinstance(accepted, list) else [accepted]
 
 
-def is_hit(known: Accepted, value: Value | None) -> bool:
+def is_hit(accepted: Accepted, value: Value | None) -> bool:
     """Whether a rater's value is accepted."""
-    return value is not None and value in accepted_values(known)
+    return value is not None and value in accepted_values(accepted)
 
 
-def hits_of(known: Mapping[int, Accepted], values: Mapping[int, Value]) -> int:
+def hits_of(answers: Mapping[int, Accepted], values: Mapping[int, Value]) -> int:
     """How many of an item's known answers a rating hits."""
-    return sum(is_hit(accepted, values.get(number)) for number, accepted in known.items())
+    return sum(is_hit(accepted, values.get(number)) for number, accepted in answers.items())
 
 
 def within(criterion: Criterion, value: Value, steps: int) -> list[Value]:

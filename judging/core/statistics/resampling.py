@@ -204,7 +204,7 @@ def _of_comparisons(
         SingleOrder(by=name, names=_by_wins(each, names, units)) for name, each in others.items()
     ]
     wins = _wins(authors[compared["by"]], names, units)
-    values = partial(_strengths, size=len(names), rated=rated)
+    values = partial(strengths_of, size=len(names), rated=rated)
     return _Order(entry, names, wins, values, EQUAL_STRENGTHS, *_no_draws(names))
 
 
@@ -213,12 +213,12 @@ def _wins(each: DataFrame, names: Sequence[str], units: int) -> Floats:
     (units, candidates²)."""
     places = {name: place for place, name in enumerate(names)}
     a, b = (_places(each, side, places) for side in ("candidate", "other"))
-    known = (a >= 0) & (b >= 0)
-    won = np.where(is_unsettled(each), 0.5, (np.sign(steps_of(each)) + 1) / 2)[known]
-    unit = each["unit"].to_numpy()[known]
+    named = (a >= 0) & (b >= 0)
+    won = np.where(is_unsettled(each), 0.5, (np.sign(steps_of(each)) + 1) / 2)[named]
+    unit = each["unit"].to_numpy()[named]
     wins = np.zeros((units, len(names) ** 2))
-    np.add.at(wins, (unit, a[known] * len(names) + b[known]), won)
-    np.add.at(wins, (unit, b[known] * len(names) + a[known]), 1 - won)
+    np.add.at(wins, (unit, a[named] * len(names) + b[named]), won)
+    np.add.at(wins, (unit, b[named] * len(names) + a[named]), 1 - won)
     return wins
 
 
@@ -226,7 +226,7 @@ def _places(each: DataFrame, side: str, places: Mapping[str, int]) -> Ints:
     return each[side].astype(object).map(places).fillna(-1).to_numpy().astype(np.int64)
 
 
-def _strengths(wins: Floats, size: int, rated: bool) -> Floats:
+def strengths_of(wins: Floats, size: int, rated: bool) -> Floats:
     """What candidates are ordered by in each draw: the logarithm of their Bradley–Terry strength if they are `rated`,
     else their win rate; `wins` (draws, size²). Source of the fit: Hunter, "MM algorithms for generalized Bradley–Terry
     models", Annals of Statistics 32, 2004.
@@ -268,6 +268,6 @@ def _by_means(rows: DataFrame, metric: ScaledMetric, names: Sequence[str]) -> li
 
 def _by_wins(each: DataFrame, names: Sequence[str], units: int) -> list[str]:
     total = _wins(each, names, units).sum(axis=0, keepdims=True)
-    (rates,) = _strengths(total, len(names), rated=False)
+    (rates,) = strengths_of(total, len(names), rated=False)
     places = [place for place in range(len(names)) if np.isfinite(rates[place])]
     return [names[place] for place in sorted(places, key=lambda place: (-rates[place], names[place]))]

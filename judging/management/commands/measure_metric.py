@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from evalsite.rounding import fixed
 from evalsite.storage import data_dir
 from evalsite.web.numbers import whole
 from judging.core.gallery import LANGUAGES, Card, Example, gallery, read_examples
@@ -172,7 +173,7 @@ def in_words(card: Card, record: Record) -> str:
     """The record in a sentence."""
     kind = f"self-check (n = {record.n})" if record.is_self_check else f"{record.data} (n = {record.n})"
     unread = f", {record.unread} without a verdict" if record.unread else ""
-    rate = "" if record.agreement is None else f"; agreement {record.agreement:.3f}"
+    rate = "" if record.agreement is None else f"; agreement {fixed(record.agreement, 3)}"
     if record.agreement_low is not None and record.agreement_high is not None:
-        rate += f" (95 % interval {record.agreement_low:.3f} to {record.agreement_high:.3f})"
+        rate += f" (95 % interval {fixed(record.agreement_low, 3)} to {fixed(record.agreement_high, 3)})"
     return f"{card.id}, {kind}: {record.equal} as labelled{unread}{rate}; {record.calls} calls."

@@ -75,10 +75,10 @@ class GoldValuesForm(forms.Form):
         data: Any,
         *,
         criteria: dict[int, Criterion],
-        known: Mapping[int, Accepted] | None = None,
+        values: Mapping[int, Accepted] | None = None,
         reason: str = "",
     ) -> None:
-        super().__init__(data, initial=_initial(criteria, known or {}) | {"reason": reason})
+        super().__init__(data, initial=_initial(criteria, values or {}) | {"reason": reason})
         self.criteria = criteria
         self.parts = [part for part in parts_of(criteria) if part.criterion.scale != "text"]
         for part in self.parts:
@@ -126,15 +126,15 @@ class GoldValuesForm(forms.Form):
         return str(self.cleaned_data["reason"])
 
 
-def _initial(criteria: dict[int, Criterion], known: Mapping[int, Accepted]) -> dict[str, Any]:
+def _initial(criteria: dict[int, Criterion], values: Mapping[int, Accepted]) -> dict[str, Any]:
     """What the form shows for known answers."""
     initial: dict[str, Any] = {}
-    first = {number: accepted_values(accepted)[0] for number, accepted in known.items()}
+    first = {number: accepted_values(accepted)[0] for number, accepted in values.items()}
     for key, value in split(criteria, first).items():
         part = next(part for part in parts_of(criteria) if part.key == key)
         places = [str(part.criterion.choices.index(value))] if value in part.criterion.choices else []
         initial[f"value_{key}"] = next(iter(places), "")
-        also = accepted_values(known[part.number])[1:]
+        also = accepted_values(values[part.number])[1:]
         initial[f"also_{key}"] = [str(part.criterion.choices.index(other)) for other in also]
     return initial
 
@@ -297,7 +297,7 @@ def change_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
         raise Http404
     criteria = criteria_for(evaluation, item.row)
     sent = request.POST if request.method == "POST" else None
-    form = GoldValuesForm(sent, criteria=criteria, known=values_of(item.gold), reason=item.gold_reason)
+    form = GoldValuesForm(sent, criteria=criteria, values=values_of(item.gold), reason=item.gold_reason)
     if request.method == "POST" and form.is_valid():
         try:
             gold = gold_of_item(evaluation, item, form.values(), form.reason)

@@ -72,9 +72,9 @@ def test_all_requests_go_in_one_batch_at_half_the_price(
     run = ended(batched_run(endpoint_at(project, server, protocol)))
     assert (run.state, run.scored, run.calls) == (RunState.FINISHED, ROWS, ROWS)
     assert (run.prompt_tokens, run.spent) == (10 * ROWS, 10_000_000 * ROWS)
-    assert [len(batch.lines) for batch in batches.made] == [ROWS]
-    assert all(name.startswith("j") and len(name) <= 64 for name in batches.made[0].lines)
-    assert not any("stream" in body for body in batches.made[0].lines.values())
+    assert [len(batch.lines) for batch in batches.created] == [ROWS]
+    assert all(name.startswith("j") and len(name) <= 64 for name in batches.created[0].lines)
+    assert not any("stream" in body for body in batches.created[0].lines.values())
     assert set(Judgement.objects.values_list("score", flat=True)) == {7}
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_asked_again_while_a_batch_is_out(
     run = batched_run(endpoint_at(project, server))
     for _ in range(3):
         look(run)
-    assert (len(batches.made), BatchRequest.objects.count()) == (1, ROWS)
+    assert (len(batches.created), BatchRequest.objects.count()) == (1, ROWS)
     job = jobs.of("run_batches", run.pk)
     assert job is not None
     assert job.state == Job.State.WAITING
@@ -106,7 +106,7 @@ def test_a_later_judge_waits_for_the_earlier(
     metric = type(metric)(name="two", judges=(*metric.judges, second))
     run = a_run(a_version(project, rows=ROWS, models=("alpha",)), metric, options=BATCHED)
     assert ended(run).scored == ROWS
-    assert [len(batch.lines) for batch in batches.made] == [ROWS, ROWS]
+    assert [len(batch.lines) for batch in batches.created] == [ROWS, ROWS]
 
 
 def test_both_orders_of_a_comparison_are_sent(project: Project, batches: ScriptedBatches) -> None:
@@ -114,7 +114,7 @@ def test_both_orders_of_a_comparison_are_sent(project: Project, batches: Scripte
         metric = a_comparison("", endpoint=endpoint_at(project, server).pk)
         run = a_run(a_version(project, rows=2), metric, options=BATCHED)
         assert ended(run).state == RunState.FINISHED
-    assert [len(batch.lines) for batch in batches.made] == [4]
+    assert [len(batch.lines) for batch in batches.created] == [4]
 
 
 @BOTH
@@ -139,12 +139,12 @@ def test_pausing_ends_the_batch_and_keeps_what_was_answered(
     run_pause(Run.objects.get(pk=run.pk))
     for _ in range(2):
         jobs.run("run_batches", run.pk)
-    assert batches.made[0].state == "cancelled"
+    assert batches.created[0].state == "cancelled"
     assert RequestBatch.objects.get().state == BatchState.COLLECTED
     batches.hold = False
     run_resume(Run.objects.get(pk=run.pk))
     assert ended(run).scored == ROWS
-    assert len(batches.made) == 2
+    assert len(batches.created) == 2
 
 
 def test_cancelling_ends_the_batch(project: Project, server: ScriptedJudge, batches: ScriptedBatches) -> None:
@@ -154,7 +154,7 @@ def test_cancelling_ends_the_batch(project: Project, server: ScriptedJudge, batc
     run_cancel(Run.objects.get(pk=run.pk))
     for _ in range(2):
         jobs.run("run_batches", run.pk)
-    assert batches.made[0].state == "cancelled"
+    assert batches.created[0].state == "cancelled"
     assert jobs.of("run_batches", run.pk) is None
 
 
@@ -175,7 +175,7 @@ def test_a_batch_is_sent_once_wherever_the_connection_breaks(
     batches.step = step
     run = ended(batched_run(endpoint_at(project, server, protocol)))
     assert (run.state, run.scored, run.calls, run.calls_failed) == (RunState.FINISHED, ROWS, ROWS, 0)
-    assert len(batches.made) == 1
+    assert len(batches.created) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_connection_test_finds_batches_without_making_one(
     project: Project, server: ScriptedJudge, batches: ScriptedBatches
 ) -> None:
     assert try_endpoint(an_endpoint(project, server.url)).batches
-    assert batches.made == []
+    assert batches.created == []
     with ScriptedJudge("OK") as without:
         Endpoint.objects.update(url=without.url)
         assert not try_endpoint(Endpoint.objects.get()).batches

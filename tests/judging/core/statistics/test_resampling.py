@@ -6,7 +6,7 @@ import pytest
 from judging.core.statistics.frame import ScaledMetric, verdict_frame
 from judging.core.statistics.preference import PairedComparisons, bradley_terry, wins_between
 from judging.core.statistics.report import report
-from judging.core.statistics.resampling import DRAWS, DRAWS_OF_MANY, _strengths, draws_for, rankings
+from judging.core.statistics.resampling import DRAWS, DRAWS_OF_MANY, draws_for, rankings, strengths_of
 from tests.judging.core.statistics.cast import CANDIDATES, figures, frame, said
 from tests.judging.core.statistics.test_side_by_side import tournament
 
@@ -79,7 +79,7 @@ def test_strengths_of_draws_are_those_of_bradley_and_terry():
     won = rng.choice([0.0, 0.5, 1.0], size=200)
     paired = PairedComparisons(3, a[a != b], b[a != b], won[a != b], np.arange(200)[a != b])
     fitted = bradley_terry(paired)
-    (strengths,) = _strengths(wins_between(paired).reshape(1, 9), 3, rated=True)
+    (strengths,) = strengths_of(wins_between(paired).reshape(1, 9), 3, rated=True)
     assert strengths - strengths.mean() == pytest.approx(fitted.ratings, abs=1e-5)
 
 
