@@ -71,24 +71,31 @@ class Tool:
 
     def call(self, client: Client, arguments: Arguments) -> Result:
         """Answer a call. Raises WrongArguments, or EvalsiteError of the API."""
-        self._check(arguments)
+        self.check(arguments)
         client.choose_project(arguments.get("project", ""))
         return self.answer(client, arguments)
 
-    def _check(self, arguments: Arguments) -> None:
+    def check(self, arguments: Arguments) -> None:
+        """Raise WrongArguments."""
         if missing := [name for name in self.required if name not in arguments]:
             raise WrongArguments(f"Missing: {', '.join(missing)}.")
         if unknown := [name for name in arguments if name not in self.properties]:
             raise WrongArguments(f"Unknown: {', '.join(unknown)}. It takes: {', '.join(self.properties)}.")
         for name, value in arguments.items():
-            kind = self.properties[name]["type"]
-            if not isinstance(value, TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
-                raise WrongArguments(f"{name} must be of type {kind}.")
+            kinds = self.properties[name]["type"]
+            kinds = [kinds] if isinstance(kinds, str) else kinds
+            if not any(_is_of(value, kind) for kind in kinds):
+                raise WrongArguments(f"{name} must be of type {' or '.join(kinds)}.")
 
 
-TYPES: dict[str, type] = {
-    **{"string": str, "integer": int, "boolean": bool, "array": list, "object": dict},
+TYPES: dict[str, type | tuple[type, ...]] = {
+    **{"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict},
+    "null": type(None),
 }
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _page(client: Client, path: str, arguments: Arguments, **query: Any) -> Result:
@@ -134,8 +141,20 @@ def _judgements(client: Client, arguments: Arguments) -> Result:
     if "judgement" in arguments:
         judgement: Result = client.get(f"{path}/{arguments['judgement']}")
         return fitting(judgement)
-    own = ("project", "run", *PAGE)
-    return _page(client, path, arguments, **{name: arguments[name] for name in arguments if name not in own})
+    return _page(client, path, arguments, **_without(arguments, "project", "run", *PAGE))
+
+
+def _disagreements(client: Client, arguments: Arguments) -> Result:
+    path = client.path(f"runs/{arguments['run']}/disagreements")
+    return _page(client, path, arguments, **_without(arguments, "project", "run", *PAGE))
+
+
+def _judges(client: Client, arguments: Arguments) -> Result:
+    return _page(client, client.path("judges"), arguments)
+
+
+def _without(arguments: Arguments, *names: str) -> Arguments:
+    return {name: value for name, value in arguments.items() if name not in names}
 
 
 def _report(client: Client, arguments: Arguments) -> Result:
@@ -182,6 +201,22 @@ def _start_run(client: Client, arguments: Arguments) -> Result:
     return run.state
 
 
+def _comment(client: Client, arguments: Arguments) -> Result:
+    comment: Result = client.post(_judgement_path(client, arguments, "comments"), {"text": arguments["text"]})
+    return fitting(comment)
+
+
+def _override(client: Client, arguments: Arguments) -> Result:
+    body = _without(arguments, "project", "run", "judgement")
+    override: Result = client.post(_judgement_path(client, arguments, "override"), body)
+    return fitting(override)
+
+
+def _judgement_path(client: Client, arguments: Arguments, action: str) -> str:
+    return client.path(f"runs/{arguments['run']}/judgements/{arguments['judgement']}/{action}")
+
+
+JUDGEMENT = {"project": PROJECT, "run": NUMBER, "judgement": NUMBER}
 NAMES = {"type": "array", "items": TEXT}
 VERSION_ID = {**NUMBER, "description": "The version's `id`, not its number."}
 TOOLS = (
@@ -228,8 +263,8 @@ TOOLS = (
         " value, prompt, reasoning, io, ratings. `state`: scored, unparsed, unsettled, error, not_run. `sort`: such as"
         " score or -score." + CAUTION,
         {
-            **{"project": PROJECT, "run": NUMBER, "judgement": NUMBER, "fields": TEXT, "metric": TEXT},
-            **{"candidate": TEXT, "state": TEXT, "sort": TEXT},
+            **JUDGEMENT,
+            **{"fields": TEXT, "metric": TEXT, "candidate": TEXT, "state": TEXT, "sort": TEXT},
             **PAGE,
         },
         ("run",),
@@ -242,6 +277,26 @@ TOOLS = (
         {"project": PROJECT, "run": NUMBER, "baseline": NUMBER},
         ("run",),
         _report,
+    ),
+    Tool(
+        "disagreements",
+        "Judgements whose score is away from people's mean, with the `difference`; `least`: the smallest that counts."
+        " Rows of sealed tests are left out. `fields` as in `judgements`." + CAUTION,
+        {
+            **{"project": PROJECT, "run": NUMBER, "metric": TEXT, "fields": TEXT},
+            **{"least": {"type": "number", "exclusiveMinimum": 0}},
+            **PAGE,
+        },
+        ("run",),
+        _disagreements,
+    ),
+    Tool(
+        "judges",
+        "Versions of metrics with judge models: their agreement with people, licence and runs. A page's `limit` counts"
+        " metrics.",
+        {"project": PROJECT, **PAGE},
+        (),
+        _judges,
     ),
     Tool(
         "upload",
@@ -269,6 +324,27 @@ TOOLS = (
         },
         ("version", "candidates", "metrics", "calls"),
         _start_run,
+        writes=True,
+    ),
+    Tool(
+        "comment",
+        "Comment on a judgement, in Markdown. `@name` notifies a member of the project." + CAUTION,
+        {**JUDGEMENT, "text": TEXT},
+        ("run", "judgement", "text"),
+        _comment,
+        writes=True,
+    ),
+    Tool(
+        "override",
+        "Override the verdict of a judgement, with a `reason`; the original is kept. `value`: a score, true or false,"
+        " or a category; null withdraws the override. `seen`: the id of the newest override that you know, 0 for none;"
+        " it is refused if there is a newer one." + CAUTION,
+        {
+            **JUDGEMENT,
+            **{"value": {"type": ["number", "boolean", "string", "null"]}, "reason": TEXT, "seen": NUMBER},
+        },
+        ("run", "judgement", "value", "reason"),
+        _override,
         writes=True,
     ),
 )

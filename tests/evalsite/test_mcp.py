@@ -10,10 +10,14 @@ from django.test import Client
 
 from evalsite.accounts.models import Project, User
 from evalsite.accounts.tokens import token_create
+from evalsite.mcp.messages import IN_RESULT
 from evalsite.mcp.sizes import MOST_BYTES, fitting, fitting_page, size_of
-from evalsite.mcp.tools import TOOLS
+from evalsite.mcp.tools import BY_NAME, TOOLS, WrongArguments
+from judging.metrics.services import metric_create
 from judging.records.models import Run
-from tests.judging.judged import a_judged_run, said
+from tests.judging.judged import JUDGE_URL, a_judged_run, first_of, said
+from tests.judging.people.make import about, rate_each
+from tests.make import a_metric
 
 METRIC = r"""
 metrics:
@@ -53,7 +57,8 @@ def run(project: Project) -> Run:
 
 def test_there_are_at_most_fifteen_tools() -> None:
     assert len(TOOLS) <= 15
-    assert {tool.name for tool in TOOLS if tool.writes} == {"upload", "save_metric", "start_run"}
+    writing = {"upload", "save_metric", "start_run", "comment", "override"}
+    assert {tool.name for tool in TOOLS if tool.writes} == writing
 
 
 def test_a_client_is_told_what_the_server_can_do(agent: Agent) -> None:
@@ -97,6 +102,48 @@ def test_a_metric_is_saved_by_a_token_that_may_write_only(agent: Agent, alice: U
     assert (saved["name"], saved["done"]) == ("exact", "new")
 
 
+def test_a_judgement_is_commented_and_overridden_by_a_token_that_may_write_only(bob: User, run: Run) -> None:
+    agent = Agent(bob)
+    place: dict[str, Any] = {"run": run.pk, "judgement": first_of(run).pk}
+    verdict = {"value": 7, "reason": "It is better."}
+    for name, arguments in (("comment", {"text": "Look."}), ("override", verdict)):
+        refused = Agent(bob, "read").call(name, **place, **arguments)
+        assert refused["structuredContent"]["code"] == "read_only"
+    assert agent.call("comment", **place, text="Look.")["structuredContent"]["text"] == "Look."
+    override = agent.call("override", **place, **verdict)
+    assert (override["structuredContent"]["value"], override["content"][0]["text"]) == (7, IN_RESULT)
+    assert first_of(run).score_in_force == 7
+    assert agent.call("override", **place, **verdict, seen=0)["structuredContent"]["code"] == "conflict"
+    agent.call("override", **place, value=None, reason="It is not.")
+    assert first_of(run).score_in_force == 1
+
+
+def test_disagreements_of_judge_and_people_come_in_pages(
+    agent: Agent, alice: User, rita: User, run: Run
+) -> None:
+    rate_each(about(run, [rita]), rita, lambda item: 9)
+    metric = run.metrics.get().name
+    first = agent.call("disagreements", run=run.pk, metric=metric, least=6.5, limit=1)["structuredContent"]
+    second = agent.call("disagreements", run=run.pk, metric=metric, least=6.5, cursor=first["next"])
+    differences = [
+        item["difference"] for page in (first, second["structuredContent"]) for item in page["items"]
+    ]
+    assert (first["items"][0]["metric"], min(differences) >= 6.5, len(differences) > 1) == (
+        metric,
+        True,
+        True,
+    )
+
+
+def test_judges_are_listed_in_pages_of_metrics(agent: Agent, project: Project) -> None:
+    for name in ("exact", "helpful"):
+        metric_create(project=project, definition=a_metric(JUDGE_URL, name=name), user=None)
+    first = agent.call("judges", limit=1)["structuredContent"]
+    second = agent.call("judges", cursor=first["next"])["structuredContent"]
+    names = [judge["metric"] for page in (first, second) for judge in page["items"]]
+    assert (names, first["items"][0]["licence"]) == (["exact", "helpful"], None)
+
+
 def test_rows_are_uploaded(agent: Agent) -> None:
     result = agent.call("upload", name="sums", content="{}\n")["structuredContent"]
     assert agent.call("datasets")["structuredContent"]["items"][0]["id"] == result["dataset"]
@@ -110,6 +157,20 @@ def test_other_projects_stay_closed(charlie: User, run: Run) -> None:
 @pytest.mark.parametrize("arguments", [{}, {"run": "7"}, {"run": 1, "other": 2}])
 def test_wrong_arguments_are_named(agent: Agent, arguments: dict[str, Any]) -> None:
     assert agent.call("report", **arguments)["structuredContent"]["code"] == "invalid"
+
+
+@pytest.mark.parametrize("value", [7, 0.5, True, "good", None])
+def test_a_value_is_of_one_of_its_types(value: Any) -> None:
+    place = {"run": 1, "judgement": 2, "reason": "x"}
+    BY_NAME["override"].check(place | {"value": value})
+    with pytest.raises(WrongArguments, match="number or boolean or string or null"):
+        BY_NAME["override"].check(place | {"value": [value]})
+
+
+@pytest.mark.parametrize("least", [True, "1"])
+def test_a_number_is_neither_a_truth_value_nor_a_text(least: Any) -> None:
+    with pytest.raises(WrongArguments, match="least must be of type number"):
+        BY_NAME["disagreements"].check({"run": 1, "least": least})
 
 
 @pytest.mark.parametrize("method", ["resources/list", "server/discover"])

@@ -24,6 +24,7 @@ from judging.core.judges.scripted import ScriptedJudge
 from judging.endpoints.models import Endpoint
 from tests.conftest import person
 from tests.judging.evaluate_files import write_metrics
+from tests.judging.judged import a_judged_run, first_of, said
 from tests.migrated import migrated
 from tests.processes.conftest import SETTINGS, Processes, wait_until
 from tests.starting import free_port
@@ -127,14 +128,14 @@ def test_both_languages_have_the_same_steps() -> None:
     assert english == chinese
 
 
-async def tools_and_projects(server: Any) -> tuple[list[str], Any]:
-    """The names of the tools, and the answer of one, as the SDK's client sees them."""
+async def answers_of(server: Any, calls: dict[str, dict[str, Any]]) -> tuple[list[str], dict[str, Any]]:
+    """The names of the tools, and the results of calls by tool, as the SDK's client sees them."""
     from mcp import Client as Agent
 
     async with Agent(server) as agent:
         tools = (await agent.list_tools()).tools
-        projects = (await agent.call_tool("projects", {})).structured_content
-    return [tool.name for tool in tools], projects["items"][0]["slug"]
+        results = {name: (await agent.call_tool(name, calls[name])).structured_content for name in calls}
+    return [tool.name for tool in tools], results
 
 
 def test_the_sdk_of_the_protocol_uses_the_site_and_the_command(work: Path) -> None:
@@ -143,6 +144,15 @@ def test_the_sdk_of_the_protocol_uses_the_site_and_the_command(work: Path) -> No
     from mcp.client.stdio import StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
+    run = a_judged_run(Project.objects.get(), lambda place: said(3), rows=1)
+    place = {"run": run.pk, "judgement": first_of(run).pk}
+    calls: dict[str, dict[str, Any]] = {
+        "projects": {},
+        "judges": {},
+        "disagreements": {"run": run.pk, "least": 0.5},
+        "comment": {**place, "text": "Look."},
+        "override": {**place, "value": 7, "reason": "It is better."},
+    }
     url, secret = os.environ["EVALSITE_URL"], os.environ["EVALSITE_TOKEN"]
     environment = {**SETTINGS, "EVALSITE_URL": url, "EVALSITE_TOKEN": secret, "DATA_DIR": str(work)}
     python, *arguments = manage("mcp")
@@ -150,9 +160,11 @@ def test_the_sdk_of_the_protocol_uses_the_site_and_the_command(work: Path) -> No
     async def by_http() -> Any:
         headers = {"Authorization": f"Bearer {secret}"}
         async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
-            return await tools_and_projects(streamable_http_client(f"{url}/mcp", http_client=http))
+            return await answers_of(streamable_http_client(f"{url}/mcp", http_client=http), calls)
 
     command = StdioServerParameters(command=python, args=arguments, env=environment)
-    names = [tool.name for tool in TOOLS]
-    assert anyio.run(by_http) == (names, "physics")
-    assert anyio.run(tools_and_projects, command) == (names, "physics")
+    for names, results in (anyio.run(by_http), anyio.run(answers_of, command, calls)):
+        assert names == [tool.name for tool in TOOLS]
+        assert results["projects"]["items"][0]["slug"] == "physics"
+        assert [results[name]["items"] for name in ("judges", "disagreements")] == [[], []]
+        assert (results["comment"]["text"], results["override"]["value"]) == ("Look.", 7)
