@@ -21,6 +21,7 @@ TASKS = (
     "runs",
     "looking",
     "aligning",
+    "drill",
     "reports",
     "rating",
     "studies",

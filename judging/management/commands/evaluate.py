@@ -244,15 +244,19 @@ def resume_run(name_or_id: str) -> Run:
     return run
 
 
-def work_until_finished(
-    run: Run, out: Path, stop: threading.Event, policy: RetryPolicy = RETRY_POLICY
-) -> tuple[Run, dict[str, Any]]:
-    """Judge until the run has ended or was paused, or `stop` is set, then write both files. Returns the run and its
-    report."""
+def judge_until_finished(run: Run, stop: threading.Event, policy: RetryPolicy = RETRY_POLICY) -> Run:
+    """Judge until the run has ended or was paused, or `stop` is set. Returns the run as stored."""
     while not stop.is_set() and not Run.objects.get(pk=run.pk).is_idle:
         work(workers.owner(), stop=stop, only=run.pk, policy=policy)
         stop.wait(0.2)
-    run = Run.objects.get(pk=run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
+def work_until_finished(
+    run: Run, out: Path, stop: threading.Event, policy: RetryPolicy = RETRY_POLICY
+) -> tuple[Run, dict[str, Any]]:
+    """`judge_until_finished`, then write both files. Returns the run and its report."""
+    run = judge_until_finished(run, stop, policy)
     report = report_document(run)
     write_lines(jsonl_lines(run), out / "judgements.jsonl")
     text = json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
