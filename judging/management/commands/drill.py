@@ -20,6 +20,7 @@ from judging.core.statistics.drill import CONSTANT, HARMFUL, NOISY, ORDER, TEMPT
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
+    CannotStart,
     add_json_option,
     json_line,
     own_project,
@@ -90,12 +91,17 @@ class Command(BaseCommand):
             document = write_drill(run, out)
         if run.state != RunState.FINISHED:
             raise CommandError(f"Stopped{why_stopped(run)}.", returncode=HAS_ERRORS)
+        if run.errors:
+            self.stderr.write(f"{run.errors} of {run.total} judgements failed and count nowhere.")
         self.stdout.write(json_line(document) if options["json"] else in_words(document, out))
 
 
 def the_metric(path: Path) -> MetricDefinition:
     """The only metric of a file. Raises CommandError, CannotStart or OSError."""
-    file = read_metrics(path)
+    try:
+        file = read_metrics(path)
+    except CannotStart as refusal:
+        raise CommandError(str(refusal), returncode=WRONG_USAGE) from None
     if len(file.metrics) != 1 or not file.metrics[0].judges:
         raise CommandError(
             f"{path}: a drill takes a file with one metric that has a judge model.", returncode=WRONG_USAGE

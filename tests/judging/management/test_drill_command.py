@@ -124,8 +124,27 @@ def test_wrong_usage_is_said(folder: Path, arguments: tuple[str, ...], said: str
 def test_a_file_with_several_metrics_is_refused(folder: Path) -> None:
     metrics = write_metrics(folder, "http://127.0.0.1:9")
     text = metrics.read_text()
-    second = text[text.index("- name:") :] if "- name:" in text else ""
-    metrics.write_text(text + second.replace("name: quality", "name: other", 1))
-    with pytest.raises(CommandError) as refused:
+    second = text[text.index("- name: quality") :].replace("name: quality", "name: other", 1)
+    for content in (text + second, "metrics: []\n"):
+        metrics.write_text(content)
+        with pytest.raises(CommandError) as refused:
+            drill(folder, metrics)
+        assert refused.value.returncode == 2
+
+
+def test_labels_without_values_are_refused(folder: Path) -> None:
+    metrics = write_metrics(folder, "http://127.0.0.1:9")
+    labels = "gives: {category: [{label: good, value: 1}, {label: bad}]}"
+    metrics.write_text(metrics.read_text().replace("- name: quality", f"- name: quality\n  {labels}"))
+    with pytest.raises(CommandError, match="a value for every label") as refused:
         drill(folder, metrics)
-    assert refused.value.returncode in (1, 2)
+    assert refused.value.returncode == 1
+
+
+def test_answers_come_from_a_data_set_by_name_and_drills_can_be_repeated(folder: Path) -> None:
+    with ScriptedJudge("Score: [[5]]") as judge:
+        metrics = write_metrics(folder, judge.url, "<answer>{{ response.content }}</answer>")
+        first = drill(folder, metrics, "--rows", "2")
+        out = folder / "again"
+        call_command("drill", "answers", "--metrics", str(metrics), "--rows", "2", "--out", str(out))
+    assert json.loads((out / "drill.json").read_text()) == first
