@@ -13,7 +13,7 @@ from evalsite import access
 from evalsite.accounts.models import ApiToken
 from evalsite.api import PREFIX, is_api, replies
 from evalsite.api.errors import ApiError, error_response
-from evalsite.api.rate_limit import seconds_to_wait
+from evalsite.api.rate_limit import COUNTED, seconds_to_wait
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 JSON = "application/json"
@@ -71,8 +71,10 @@ def refuse(request: HttpRequest, token: ApiToken) -> None:
     """Raise ApiError for a method beyond the token's scope, a body of another type, or too many requests."""
     if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
         raise ApiError(400)  # PostgreSQL takes no NUL character
-    if wait := seconds_to_wait(token, settings.CONFIG.api_requests_per_minute):
-        raise ApiError(429, retry_after=wait)
+    if COUNTED not in request.META:
+        wait = seconds_to_wait(token, settings.CONFIG.api_requests_per_minute)
+        if wait:
+            raise ApiError(429, retry_after=wait)
     if request.method in READING or not request.path_info.startswith(PREFIX):
         return  # every call of the MCP server is a POST; it checks the scope itself
     if token.scope != ApiToken.Scope.WRITE:

@@ -11,6 +11,7 @@ from django.db.models.functions import Least
 from evalsite.accounts.models import ApiToken
 
 BURST = 100  # requests at once, after a pause
+COUNTED = "evalsite.counted"  # in the WSGI environment of a request made for one that was counted; no client can set it
 
 
 def seconds_to_wait(token: ApiToken, per_minute: int) -> int:

@@ -15,13 +15,19 @@ from django.core.handlers.base import BaseHandler
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import FileResponse
 
+from evalsite.api.rate_limit import COUNTED
+
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
 
-def same_process(*, address: str = "127.0.0.1", script_name: str = "") -> httpx.WSGITransport:
-    """A transport for evalsite_client.Client. `address`: the client's, as the site would see it."""
-    return httpx.WSGITransport(wsgi_answer, script_name=script_name, remote_addr=address)
+def same_process(
+    *, address: str = "127.0.0.1", script_name: str = "", counted: bool = False
+) -> httpx.WSGITransport:
+    """A transport for evalsite_client.Client. `address`: the client's, as the site would see it. `counted`: the
+    requests are part of one that the token's limit has counted."""
+    answer = _counted_answer if counted else wsgi_answer
+    return httpx.WSGITransport(answer, script_name=script_name, remote_addr=address)
 
 
 @cache
@@ -39,3 +45,7 @@ def wsgi_answer(environ: dict[str, Any], start_response: StartResponse) -> Itera
     if isinstance(response, FileResponse) and response.file_to_stream is not None:
         response.file_to_stream.close()  # closing the response would send a signal
     return [body]
+
+
+def _counted_answer(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+    return wsgi_answer(environ | {COUNTED: True}, start_response)

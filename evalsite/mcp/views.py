@@ -35,10 +35,12 @@ def mcp(request: HttpRequest) -> HttpResponse:
 
 
 def _client(request: HttpRequest) -> Client:
-    """A client of the API with the request's own token, in this process. A refusal for being busy is passed on: to
-    wait would hold the thread."""
+    """A client of the API with the request's own token, in this process; its requests were counted with this one. A
+    refusal for being busy is passed on: to wait would hold the thread."""
     transport = same_process(
-        address=request.META.get("REMOTE_ADDR", ""), script_name=request.META.get("SCRIPT_NAME", "")
+        address=request.META.get("REMOTE_ADDR", ""),
+        script_name=request.META.get("SCRIPT_NAME", ""),
+        counted=True,
     )
     secret = request.headers["Authorization"].partition(" ")[2].strip()
     return Client(f"{request.scheme}://{request.get_host()}", secret, patience=0, transport=transport)

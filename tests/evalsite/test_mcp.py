@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import ApiToken, Project, User
 from evalsite.accounts.tokens import token_create
 from evalsite.mcp.messages import IN_RESULT
 from evalsite.mcp.sizes import MOST_BYTES, fitting, fitting_page, size_of
@@ -202,6 +205,16 @@ def test_another_host_is_refused_in_json(agent: Agent) -> None:
 def test_there_are_no_streams_and_sessions(agent: Agent, method: str) -> None:
     response = getattr(Client(), method)("/mcp", headers=agent.headers)
     assert (response.status_code, response["Allow"]) == (405, "POST")
+
+
+def test_a_message_counts_once_however_many_addresses_its_tool_reads(
+    agent: Agent, run: Run, settings: LazySettings
+) -> None:
+    settings.CONFIG = replace(settings.CONFIG, api_requests_per_minute=1)
+    ApiToken.objects.update(calls_left=1.0, calls_at=time.time())
+    assert agent.call("report", run=run.pk, baseline=run.pk)["isError"] is False
+    ApiToken.objects.update(calls_left=-100.0)
+    assert agent.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status_code == 429
 
 
 def test_what_is_no_json_is_refused(agent: Agent) -> None:
