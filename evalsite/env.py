@@ -77,6 +77,7 @@ class Config:
     row_values_max: int
     rows_max: int
     api_requests_per_minute: int
+    evidence_key_file: str
     webhooks_plain_http: bool
     webhooks_allowed_networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
     sandbox_seconds: float
@@ -162,6 +163,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
         rows_max=_whole(values, "ROWS_MAX", 5_000_000, lowest=1),
         judge_concurrency=_whole(values, "JUDGE_CONCURRENCY", 64, lowest=1, highest=4096),
         api_requests_per_minute=_whole(values, "API_REQUESTS_PER_MINUTE", 600, lowest=1),
+        evidence_key_file=values.get("EVIDENCE_KEY_FILE", "").strip(),
         webhooks_plain_http=_flag(values, "WEBHOOKS_PLAIN_HTTP", False),
         webhooks_allowed_networks=_networks(values, "WEBHOOKS_ALLOWED_NETWORKS"),
         sandbox_seconds=float(_whole(values, "SANDBOX_SECONDS", 5, lowest=1, highest=600)),

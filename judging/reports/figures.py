@@ -4,7 +4,9 @@ can't read a million judgements."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from evalsite.tasks.jobs import Hold
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.drill_down import Paired, paired_under
 from judging.core.statistics.frame import Kind, ScaledMetric
-from judging.core.statistics.judges import injected_verdicts
+from judging.core.statistics.judges import Flagged, injected_verdicts
 from judging.core.statistics.report import raters_of, report
 from judging.core.statistics.resampling import rankings
 from judging.core.statistics.verdicts import counted
@@ -29,7 +31,7 @@ from judging.records.definitions import definitions_now
 from judging.records.models import Run
 from judging.records.seal import sealed_of
 from judging.reports import selectors, slices, verdict_items
-from judging.reports.checklists import add_checklists, checklists_of, with_least
+from judging.reports.checklists import Checklists, add_checklists, checklists_of, with_least
 from judging.reports.frames import features_of_answers, run_frame
 from judging.reports.outcomes import outcome_store
 from judging.reports.pairing import ItemMeans, means_of
@@ -208,29 +210,78 @@ def _stored(run: Run) -> RunFigures | None:
     return RunFigures(_decode(row.value), row.revision, row.computed_at, row.seconds)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportInputs:
+    """What a report is computed from, besides the licences of its judges.
+
+    `judgements`: a table as in `core.statistics.frame`; `with_sealed`: the same with the labels of sealed tests, for
+    the agreement among raters, None if none are sealed. `overridden`: number of overrides by (candidate, metric).
+    `gold`: of each rater. `flagged`: answers with verdict-like text.
+    """
+
+    judgements: DataFrame
+    metrics: Sequence[ScaledMetric]
+    checklists: Checklists
+    rows: int
+    features: DataFrame | None
+    overridden: Counter[tuple[str, str]]
+    gold: Mapping[str, dict[str, int]]
+    flagged: Mapping[tuple[str, str], Flagged]
+    with_sealed: DataFrame | None = None
+
+
+def report_inputs(
+    run: Run, definitions: dict[int, MetricDefinition], scales: Mapping[int, ScaledMetric]
+) -> ReportInputs:
+    """What the run's report is computed from. `scales`: its metrics, with the labels that people could choose."""
+    checklists = checklists_of(run, definitions)
+    metrics = with_least(scales.values(), checklists)
+    sealed = any(sealed_of(each) for each in (run, *(rated.run for rated in evaluations_of(run))))
+    return ReportInputs(
+        judgements=run_frame(run, definitions),
+        metrics=metrics,
+        checklists=checklists,
+        rows=run.rows,
+        features=features_of_answers(run, metrics),
+        overridden=selectors.overridden(run),
+        gold=selectors.gold_hits_of(run),
+        flagged=selectors.answers_with_verdicts(run, scales, selectors.candidates_of(run)),
+        with_sealed=run_frame(run, definitions, with_sealed=True) if sealed else None,
+    )
+
+
+def build_document(inputs: ReportInputs, add_licences: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The core report with everything that is added to it. Needs no database; `add_licences` adds `licences` and means
+    corrected with them."""
+    judgements, metrics = inputs.judgements, inputs.metrics
+    document = dict[str, Any](report(judgements, metrics, rows=inputs.rows, features=inputs.features))
+    add_checklists(document, judgements, metrics, inputs.checklists)
+    if inputs.with_sealed is not None:
+        document["raters"] = raters_of(inputs.with_sealed, metrics)
+    for candidate, cells in document["candidates"].items():
+        for metric, cell in cells.items():
+            cell["overridden"] = inputs.overridden[candidate, metric]
+    _add_gold(document, inputs.gold)
+    add_licences(document)
+    document["ranking"] = rankings(judgements, metrics, document)
+    document["planted"] = injected_verdicts(inputs.flagged, judgements, metrics)
+    return document
+
+
 def compute(run: Run) -> tuple[RunFigures, DataFrame]:
     """The run's figures, and the judgements that they come from."""
     began, made_at = time.monotonic(), timezone.now()
     definitions = definitions_now(run)
     scales = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     metrics_by_key = selectors.with_choices(run, scales)
-    checklists = checklists_of(run, definitions)
-    judgements, metrics = run_frame(run, definitions), with_least(metrics_by_key.values(), checklists)
-    features = features_of_answers(run, metrics)
-    document = dict[str, Any](report(judgements, metrics, rows=run.rows, features=features))
-    add_checklists(document, judgements, metrics, checklists)
-    if any(sealed_of(each) for each in (run, *(evaluation.run for evaluation in evaluations_of(run)))):
-        document["raters"] = raters_of(run_frame(run, definitions, with_sealed=True), metrics)
-    counts = selectors.overridden(run)
-    for candidate, cells in document["candidates"].items():
-        for metric, cell in cells.items():
-            cell["overridden"] = counts[candidate, metric]
-    _add_gold(document, selectors.gold_hits_of(run))
-    for add in licences_added:
-        add(run, definitions, metrics_by_key, document)
-    document["ranking"] = rankings(judgements, metrics, document)
-    flagged = selectors.answers_with_verdicts(run, metrics_by_key, selectors.candidates_of(run))
-    document["planted"] = injected_verdicts(flagged, judgements, metrics)
+    inputs = report_inputs(run, definitions, metrics_by_key)
+    judgements, metrics = inputs.judgements, inputs.metrics
+
+    def add_licences(document: dict[str, Any]) -> None:
+        for add in licences_added:
+            add(run, definitions, metrics_by_key, document)
+
+    document = build_document(inputs, add_licences)
     figures = Figures(
         report=document,
         rule_lines=rule_figures(run),

@@ -398,7 +398,7 @@ def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]
         definition = opened[metric]
         for verdict in _verdicts(text):
             if not (verdict.order == "both" and author_of(definition).source == "judge"):
-                yield _single_verdict(definition, verdict, *answers)
+                yield single_verdict(definition, verdict, *answers)
 
 
 def _is_opened(definition: MetricDefinition) -> bool:
@@ -406,7 +406,7 @@ def _is_opened(definition: MetricDefinition) -> bool:
     return judged and (author_of(definition).source != "judge" or definition.judges[0].both_orders)
 
 
-def _single_verdict(
+def single_verdict(
     definition: MetricDefinition,
     verdict: Verdict,
     name: str,
@@ -446,11 +446,20 @@ def features_of_answers(run: Run, metrics: Collection[ScaledMetric] | None = Non
     """Features of the run's answers and of references compared with them; for a large run only of some rows.
     `metrics`: the run's, if already loaded."""
     metrics = selectors.metrics_of(run).values() if metrics is None else metrics
+    return answer_features(texts_of_answers(run, metrics, every=measured_rows(run)))
+
+
+def measured_rows(run: Run) -> int:
+    """Every how manieth row has its answers measured."""
+    return max(1, -(-run.rows * len(selectors.candidates_of(run)) // MOST_TEXTS))
+
+
+def texts_of_answers(
+    run: Run, metrics: Iterable[ScaledMetric], *, every: int = 1
+) -> Iterator[tuple[str, int, int, str]]:
+    """(candidate, row, response, text) of the run's answers in every n-th row, then of references if compared."""
     candidates = selectors.candidates_of(run)
-    every = max(1, -(-run.rows * len(candidates) // MOST_TEXTS))
-    return answer_features(
-        chain(_answers(run, list(candidates), every), _references(run, candidates, metrics, every))
-    )
+    return chain(_answers(run, list(candidates), every), _references(run, candidates, metrics, every))
 
 
 def _some_rows(run: Run, every: int) -> QuerySet[Row]:

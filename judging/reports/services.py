@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judging.core.metric_definition import MetricDefinition
+from judging.core.statistics.frame import ScaledMetric
 from judging.engine.budget import MILLION
 from judging.engine.candidates import GeneratingCandidate, generating_candidates
 from judging.people.selectors import evaluations_of
@@ -35,7 +36,6 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     """
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())
-    comparisons = {metric.name for metric in metrics if metric.compares}
     return {
         "run": run.name,
         "run_id": run.pk,
@@ -44,11 +44,19 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "dataset": version.dataset.name,
         "version": version.number,
         "left_out": left_out(run),
-        "headline": headlines(current.report, metrics),
-        **{name: current.report[name] for name in FIGURES},
-        **{name: with_verdicts(current.report[name], comparisons) for name in CELLS},
-        "side_by_side": with_side_shares(current.report["side_by_side"]),
+        **shown_figures(current.report, metrics),
         "cost": cost_of(run, current.retries),
+    }
+
+
+def shown_figures(report: Mapping[str, Any], metrics: Sequence[ScaledMetric]) -> dict[str, Any]:
+    """The part of the document that is computed from verdicts: `headline`, FIGURES, and the shares of verdicts."""
+    comparisons = {metric.name for metric in metrics if metric.compares}
+    return {
+        "headline": headlines(report, metrics),
+        **{name: report[name] for name in FIGURES},
+        **{name: with_verdicts(report[name], comparisons) for name in CELLS},
+        "side_by_side": with_side_shares(report["side_by_side"]),
     }
 
 

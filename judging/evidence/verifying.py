@@ -1,0 +1,378 @@
+"""Verify an evidence file without the database: hashes, signature, and the report computed again.
+
+Nothing in the file is executed: scripts' results, rule programs' values and what a regular expression found are taken
+as they are stored. Replies to parsers of evalsite are read anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from django.utils import translation
+
+import evalsite
+from datasets.core.kinds import CHECKLIST
+from judging.core.metric_definition import MetricDefinition
+from judging.core.pipeline import combine_verdicts, outcome_of_kind, read_verdicts
+from judging.core.replies import Parsed, Parser, ParserError, make_parser
+from judging.core.results import Failure, JudgeCall, Verdict
+from judging.core.statistics.checklists import AnswerChecklist
+from judging.core.statistics.frame import PEOPLE, ScaledMetric, VerdictRow, ordered, verdict_frame
+from judging.core.statistics.judges import Flagged, answer_features
+from judging.core.values import ERROR, NOT_RUN
+from judging.evidence.container import Evidence
+from judging.evidence.writing import LANGUAGE
+from judging.reports.checklists import with_least
+from judging.reports.figures import ReportInputs, build_document
+from judging.reports.selectors import scaled
+from judging.reports.services import shown_figures
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_DIFFERENCES = 1000
+TOLERANCE = 1e-9  # relative
+STYLE = ("style", "style_rating")
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place in the file where what stands inside is not what was computed."""
+
+    place: str
+    inside: Any
+    computed: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `verify --json` prints, and sentences for readers (`notes`). `signed_by_given_key`: None without a key."""
+
+    intact: bool
+    signed: bool
+    key: str | None
+    signed_by_given_key: bool | None
+    recomputed: bool
+    version: str
+    differences: list[Difference]
+    notes: list[str]
+    wrong_signature: bool
+
+    @property
+    def passed(self) -> bool:
+        return (
+            self.intact
+            and self.recomputed
+            and not self.wrong_signature
+            and self.signed_by_given_key is not False
+        )
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "intact": self.intact,
+            "signed": self.signed,
+            "key": self.key,
+            "signed_by_given_key": self.signed_by_given_key,
+            "recomputed": self.recomputed,
+            "version": self.version,
+            "differences": [msgspec.to_builtins(difference) for difference in self.differences],
+        }
+
+
+def verify(evidence: Evidence, key: bytes | None = None) -> Verification:
+    """Verify an evidence file. `key`: the raw public key that should have signed it. Raises NoEvidence if a member
+    exceeds the limits."""
+    evidence.check()
+    signature = evidence.signature()
+    broken = [Difference(name, *hashes) for name, hashes in sorted(evidence.broken.items())]
+    differences, notes = _recomputed(evidence)
+    if evidence.version != evalsite.__version__:
+        notes.append(f"Written by version {evidence.version}, computed again by {evalsite.__version__}.")
+    return Verification(
+        intact=not evidence.broken,
+        signed=signature.valid,
+        key=signature.key,
+        signed_by_given_key=None if key is None else signature.valid and signature.public == key,
+        recomputed=not differences,
+        version=evidence.version,
+        differences=[*broken, *differences][:MOST_DIFFERENCES],
+        notes=notes,
+        wrong_signature=signature.present and not signature.valid,
+    )
+
+
+def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
+    """The differences between the report inside and the one computed from the file, and what was not computed."""
+    try:
+        settings, report = evidence.document("settings.json"), evidence.document("report.json")
+        judgements = list(evidence.lines("judgements"))
+        rows = list(evidence.lines("verdicts")) + list(evidence.lines("ratings"))
+        computed, left_out = recomputed_report(evidence, settings, report, rows)
+        inside = {name: report[name] for name in computed}
+        if settings["hashes_only"]:
+            computed, inside = without_style(computed), without_style(inside)
+        differences = [
+            *reread_differences(settings, judgements),
+            *unlinked_differences(settings, judgements, rows),
+            *compared(json.loads(json.dumps(computed)), inside),
+        ]
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        msgspec.MsgspecError,
+    ) as error:
+        return [Difference("file", None, f"cannot be computed: {type(error).__name__}: {error}"[:300])], []
+    return differences, _notes(settings, left_out)
+
+
+def _notes(settings: Settings, left_out: Iterable[str]) -> list[str]:
+    notes = []
+    definitions = [MetricDefinition.from_json(json.dumps(each)) for each in settings["definitions"]]
+    if any(definition.scripts or definition.rules for definition in definitions):
+        notes.append("Results of scripts and rule programs were taken as stored.")
+    parsers = [judge.parse for definition in definitions for judge in definition.judges]
+    if any(isinstance(parser, dict) and "regex" in parser for parser in parsers):
+        notes.append("What regular expressions found in replies was taken as stored.")
+    return notes + [f"Not recomputable from this file: {name}." for name in left_out]
+
+
+# --- the report ------------------------------------------------------------------------------------------------
+
+
+def recomputed_report(
+    evidence: Evidence, settings: Settings, inside: Mapping[str, Any], rows: list[dict[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
+    """The figures computed from the file, and the names of those that cannot be. Licences, and means corrected with
+    them, are taken from the report inside."""
+    scales = [_scaled(metric) for metric in settings["metrics"]]
+    checklists = _checklists(evidence)
+    metrics = with_least(scales, checklists)
+    inputs = ReportInputs(
+        judgements=ordered(_frame(rows, metrics, settings["candidates"])).drop(columns="unit"),
+        metrics=metrics,
+        checklists=checklists,
+        rows=settings["rows"],
+        features=None if settings["hashes_only"] else _features(evidence, settings["measured_rows"]),
+        overridden=Counter({(name, metric): count for name, metric, count in settings["overridden"]}),
+        gold=settings["gold"],
+        flagged={(metric, name): Flagged(*rest) for metric, name, *rest in settings["flagged"]},
+    )
+
+    def add_licences(document: dict[str, Any]) -> None:
+        document["licences"] = inside["licences"]
+        carried = [entry for entry in inside["corrected"] if entry["source"] == "licence"]
+        names = {entry["metric"] for entry in carried}
+        document["corrected"] += carried
+        document["corrected_pairs"] += [pair for pair in inside["corrected_pairs"] if pair["metric"] in names]
+
+    document = build_document(inputs, add_licences)
+    with translation.override(LANGUAGE):
+        figures = shown_figures(document, scales)
+    left_out = [
+        *(["length", "style"] if settings["hashes_only"] else []),
+        *(["raters"] if settings["sealed"] else []),
+    ]
+    return {name: value for name, value in figures.items() if name not in left_out}, left_out
+
+
+def without_style(value: Any) -> Any:
+    """The figures without those that are controlled for the style of answers, which need their texts."""
+    if isinstance(value, dict):
+        return {name: without_style(each) for name, each in value.items() if name not in STYLE}
+    return [without_style(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _scaled(metric: Mapping[str, Any]) -> ScaledMetric:
+    choices = metric["choices"]
+    definition = MetricDefinition.from_json(json.dumps(metric["definition"]))
+    return replace(scaled(definition), choices=None if choices is None else tuple(choices))
+
+
+def _checklists(evidence: Evidence) -> dict[str, list[AnswerChecklist]]:
+    checklists = defaultdict[str, list[AnswerChecklist]](list)
+    for record in evidence.lines("checklists"):
+        checklists[record["metric"]].append(msgspec.convert(record["checklist"], AnswerChecklist))
+    return checklists
+
+
+def _frame(rows: Iterable[Mapping[str, Any]], metrics: list[ScaledMetric], names: list[str]) -> DataFrame:
+    by_name = {metric.name: metric for metric in metrics}
+    return verdict_frame(map(_verdict_row, rows), by_name, {name: name for name in names})
+
+
+def _verdict_row(row: Mapping[str, Any]) -> VerdictRow:
+    value = row["value"]
+    numbers = {name: math.nan if row[name] is None else row[name] for name in ("drawn_with", "seconds")}
+    text = None if value is None else json.dumps(value)
+    return VerdictRow(**{**row, **numbers, "value": text})
+
+
+def _features(evidence: Evidence, every: int) -> DataFrame:
+    answers = evidence.lines("answers")
+    return answer_features(
+        (answer["candidate"], answer["row"], answer["response"], answer["text"])
+        for answer in answers
+        if answer["row"] % every == 0
+    )
+
+
+# --- replies ---------------------------------------------------------------------------------------------------
+
+
+class _Reading:
+    """Reads replies by evalsite's own parsers, and by nothing else."""
+
+    def __init__(self, parsers: list[Parser]) -> None:
+        self._parsers = parsers
+
+    async def read(self, judge: int, content: str, finish_reason: str | None) -> Parsed:
+        return self._parsers[judge].read(content, finish_reason)
+
+
+def _reading(definition: MetricDefinition) -> _Reading | None:
+    """What reads the metric's replies; None if something of its own would run."""
+    if definition.rules or not definition.judges:
+        return None
+    try:
+        parsers = [make_parser(judge.parse, definition.reading_of(judge)) for judge in definition.judges]
+    except ParserError:
+        return None
+    return None if any(parser.sandbox_script for parser in parsers) else _Reading(parsers)
+
+
+def reread_differences(settings: Settings, judgements: Iterable[Mapping[str, Any]]) -> list[Difference]:
+    """Where a raw reply that is read anew, or the votes combined anew, give another verdict than the stored one."""
+    definitions = [MetricDefinition.from_json(json.dumps(each)) for each in settings["definitions"]]
+    readings = [_reading(definition) for definition in definitions] if settings["by_workers"] else []
+    if not any(readings):
+        return []
+
+    async def reread() -> list[Difference]:
+        differences: list[Difference] = []
+        for record in judgements:
+            reading = readings[record["definition"]]
+            if reading is not None and record["replies"] and record["state"] != NOT_RUN:
+                differences += await _reread(record, definitions[record["definition"]], reading)
+        return differences
+
+    return asyncio.run(reread())
+
+
+async def _reread(
+    record: Mapping[str, Any], definition: MetricDefinition, reading: _Reading
+) -> list[Difference]:
+    place = place_of(record)
+    calls = tuple(_call(reply) for reply in record["replies"] if reply["judge"] in definition.last_row)
+    if definition.gives == CHECKLIST and definition.at_once:
+        return []
+    verdicts = await read_verdicts(calls, reading)  # type: ignore[arg-type]  # only its `read` is used
+    stored = [msgspec.convert(verdict, Verdict) for verdict in record["verdicts"]]
+    if not stored and record["state"] == ERROR:
+        return []
+    inside, computed = _by_place(stored), _by_place(verdicts)
+    differences = list(compared(computed, inside, f"{place}/verdicts"))
+    if definition.value_scripts or definition.gives == CHECKLIST or _script_failed(record):
+        return differences
+    outcome = outcome_of_kind(definition, combine_verdicts(definition, calls, verdicts))
+    again = {"state": str(outcome.state), "value": outcome.value}
+    return [*differences, *compared(again, {name: record[name] for name in again}, place)]
+
+
+def _script_failed(record: Mapping[str, Any]) -> bool:
+    return any(script.get("failure") for script in record["scripts"])
+
+
+def _call(reply: Mapping[str, Any]) -> JudgeCall:
+    seen = None if reply["reply"] is None else {"tool_calls": None, **reply["reply"]}
+    failure = Failure(reply["error"], reply["detail"]) if reply["error"] else None
+    return JudgeCall(
+        reply["judge"],
+        reply["repeat"],
+        {},
+        seen,
+        failure,
+        [],
+        swapped=reply["swapped"],
+        criterion=reply["criterion"],
+    )
+
+
+def _by_place(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    return {
+        f"{verdict.judge}.{verdict.repeat}.{verdict.order}.{verdict.criterion}": verdict.value
+        for verdict in verdicts
+    }
+
+
+# --- from judgements to the table ------------------------------------------------------------------------------
+
+
+def unlinked_differences(
+    settings: Settings, judgements: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[Difference]:
+    """Where the table of verdicts, from which the report is computed, has another value than the judgement of a judge
+    or program."""
+    if not settings["by_workers"]:
+        return
+    counted = {
+        answer_of(row): {"state": row["state"], "value": row["value"]}
+        for row in rows
+        if row["main"] and row["source"] not in PEOPLE
+    }
+    for record in judgements:
+        if record["excluded"]:
+            continue
+        overridden = record["overridden"] is not None
+        in_force = {
+            "state": "scored" if overridden else record["state"],
+            "value": record["overridden"] if overridden else record["value"],
+        }
+        inside = counted.pop(answer_of(record), None)
+        yield from compared(in_force, inside, f"verdicts/{place_of(record)}")
+    for answer, inside in counted.items():
+        yield Difference(f"verdicts/{'/'.join(map(str, answer))}", inside, None)
+
+
+def answer_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("metric", "candidate", "row", "response", "other", "other_response")
+    return tuple(record[name] for name in names)
+
+
+def place_of(record: Mapping[str, Any]) -> str:
+    return "judgements/" + "/".join(str(part) for part in answer_of(record) if part not in (None, 0))
+
+
+# --- comparison ------------------------------------------------------------------------------------------------
+
+
+def compared(computed: Any, inside: Any, place: str = "report.json") -> Iterator[Difference]:
+    """Every place where two JSON values differ: texts and whole numbers exactly, numbers by more than TOLERANCE."""
+    if isinstance(computed, dict) and isinstance(inside, dict):
+        for name in dict.fromkeys([*computed, *inside]):
+            yield from compared(computed.get(name), inside.get(name), f"{place}/{name}")
+    elif isinstance(computed, list) and isinstance(inside, list) and len(computed) == len(inside):
+        for number, (mine, other) in enumerate(zip(computed, inside, strict=True)):
+            yield from compared(mine, other, f"{place}/{number}")
+    elif not _same(computed, inside):
+        yield Difference(place, inside, computed)
+
+
+def _same(computed: Any, inside: Any) -> bool:
+    if isinstance(computed, bool) or isinstance(inside, bool):
+        return computed is inside
+    if isinstance(computed, float | int) and isinstance(inside, float | int):
+        if isinstance(computed, int) and isinstance(inside, int):
+            return computed == inside
+        return math.isclose(computed, inside, rel_tol=TOLERANCE, abs_tol=1e-15)
+    return bool(computed == inside)

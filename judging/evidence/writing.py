@@ -1,0 +1,250 @@
+"""Write a run's evidence file. What the report is computed from stands in it as JSON: the table of verdicts and ratings
+(`verdicts`, `ratings`), checklists, scales and counts (settings.json); besides, what led to the verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.utils import translation
+
+import evalsite
+from datasets.models import Row
+from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.statistics.frame import PEOPLE, ScaledMetric
+from judging.evidence.container import EvidenceWriter
+from judging.people.selectors import evaluations_of
+from judging.records import json_text
+from judging.records.definitions import definitions_now
+from judging.records.models import JudgeReply, Run
+from judging.records.stored_judgement import reply_record
+from judging.reports import selectors
+from judging.reports.figures import ReportInputs, report_inputs
+from judging.reports.frames import measured_rows, texts_of_answers
+from judging.reports.services import report_document
+from judging.transfer.export.records import LoadedJudgement, load, model_name
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LANGUAGE = "en"  # of the sentences in report.json
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+", re.IGNORECASE)
+_HIDDEN = re.compile(r"header|api[_-]?key|authorization|secret|password|url|endpoint", re.IGNORECASE)
+
+
+class StillOpen(Exception):
+    """People still rate the run or its answers; the message names the evaluation."""
+
+
+def write_evidence(run: Run, path: Path, *, hashes_only: bool, key: Ed25519PrivateKey | None) -> None:
+    """Write the evidence file of a run: complete, or none. `hashes_only`: rows, answers and requests as SHA-256 only.
+    Raises StillOpen, or OSError."""
+    for evaluation in evaluations_of(run):
+        if not evaluation.run.complete:
+            raise StillOpen(
+                f"Evaluation “{evaluation.run.name}” is still open. Evidence can be written once it is closed."
+            )
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as stream:
+            writer = EvidenceWriter(stream, evalsite.__version__)
+            _add_members(writer, run, hashes_only=hashes_only)
+            writer.finish(key)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool) -> None:
+    definitions = definitions_now(run)
+    scales = selectors.with_choices(
+        run, {pk: selectors.scaled(definition) for pk, definition in definitions.items()}
+    )
+    inputs = report_inputs(run, definitions, scales)
+    rows = list(frame_rows(inputs.judgements))
+    writer.add_lines("verdicts", (row for row in rows if row["source"] not in PEOPLE))
+    writer.add_lines("ratings", (row for row in rows if row["source"] in PEOPLE))
+    checklists = ((metric, each) for metric, every in inputs.checklists.items() for each in every)
+    writer.add_lines(
+        "checklists",
+        ({"metric": metric, "checklist": msgspec.to_builtins(each)} for metric, each in checklists),
+    )
+    frozen: list[dict[str, Any]] = []
+    judgements = (judgement_record(loaded, frozen, hashes_only=hashes_only) for loaded in load(run))
+    writer.add_lines("judgements", judgements)
+    writer.add_lines("rows", _rows(run, hashes_only=hashes_only))
+    writer.add_lines("answers", _answers(run, scales.values(), hashes_only=hashes_only))
+    writer.add_json("settings.json", _settings(run, inputs, definitions, frozen, hashes_only=hashes_only))
+    with translation.override(LANGUAGE):
+        writer.add_json("report.json", report_document(run))
+
+
+def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
+    """The table of verdicts as records. Clusters get numbers, because their names are texts of the data."""
+    columns = frame.assign(cluster=frame["cluster"].cat.codes)
+    for row in columns.astype(object).to_dict("records"):
+        yield {
+            **{name: _or_none(row[name]) for name in _COLUMNS},
+            "value": _value(row),
+            "cluster": None if row["cluster"] < 0 else f"c{row['cluster']}",
+        }
+
+
+_COLUMNS = (
+    "metric", "candidate", "row", "response", "state", "by", "source", "other", "other_response", "repeat", "order",
+    "main", "shown_first", "drawn_with", "stratum", "seconds",
+)  # fmt: skip
+
+
+def _or_none(value: Any) -> Any:
+    return None if value != value else value  # NaN is not equal to itself
+
+
+def _value(row: Mapping[Any, Any]) -> Any:
+    kind = _or_none(row["kind"])
+    if kind is None:
+        return None
+    if kind == "category":
+        return row["label"]
+    return bool(row["value"]) if kind == "bool" else row["value"]
+
+
+def judgement_record(
+    loaded: LoadedJudgement, frozen: list[dict[str, Any]], *, hashes_only: bool
+) -> dict[str, Any]:
+    """A judgement with its requests and raw replies. `frozen`: definitions without connections, to which the one that
+    it was read with is added; `definition` is its number there."""
+    judgement = loaded.judgement
+    definition = definition_without_connections(loaded.metric)
+    if definition not in frozen:
+        frozen.append(definition)
+    other = judgement.other_response
+    scripts = json_text.loads(judgement.scripts) or []
+    return {
+        "metric": judgement.run_metric.name,
+        "definition": frozen.index(definition),
+        "candidate": model_name(judgement.candidate) if judgement.source else judgement.candidate.name,
+        "row": judgement.row.line,
+        "response": judgement.response.number,
+        "other": model_name(other.candidate) if other else None,
+        "other_response": other.number if other else 0,
+        "attempt": judgement.attempt,
+        "state": judgement.state,
+        "value": json_text.loads(judgement.value),
+        "reason": judgement.reason,
+        "detail": without_addresses(judgement.detail),
+        "overridden": json_text.loads(judgement.override_value) if judgement.overridden else None,
+        "excluded": loaded.exclusion is not None,
+        "flags": judgement.flags.split(",") if judgement.flags else [],
+        "verdicts": json_text.loads(judgement.verdicts) or [],
+        "scripts": [{"result": script.get("result")} for script in scripts] if hashes_only else scripts,
+        "replies": [_reply(reply, hashes_only=hashes_only) for reply in loaded.replies],
+    }
+
+
+def _reply(reply: JudgeReply, *, hashes_only: bool) -> dict[str, Any]:
+    request = without_secrets(json_text.loads(reply.request))
+    return {
+        "judge": reply.judge,
+        "repeat": reply.repeat,
+        "swapped": reply.swapped,
+        "criterion": reply.criterion,
+        **({"request_sha256": sha256_of(request)} if hashes_only else {"request": request}),
+        "reply": reply_record(reply),
+        "error": reply.error,
+        "detail": without_addresses(reply.detail),
+    }
+
+
+def definition_without_connections(definition: MetricDefinition) -> dict[str, Any]:
+    judges = tuple(_without_connection(judge) for judge in definition.judges)
+    document: dict[str, Any] = json.loads(msgspec.structs.replace(definition, judges=judges).to_json())
+    return document
+
+
+def _without_connection(judge: JudgeModel) -> JudgeModel:
+    params = without_secrets(judge.params)
+    return msgspec.structs.replace(judge, endpoint=None, url="", api_key_env="", params=params)
+
+
+def without_secrets(value: Any) -> Any:
+    """The JSON value without members whose names say that they hold keys, headers or addresses of endpoints."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: without_secrets(member)
+        for name, member in value.items()
+        if name in ("messages", "input", "contents") or not _HIDDEN.search(name)
+    }
+
+
+def without_addresses(text: str) -> str:
+    """The text of an error with every address replaced by an ellipsis."""
+    return _ADDRESS.sub("…", text)
+
+
+def sha256_of(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _rows(run: Run, *, hashes_only: bool) -> Iterator[dict[str, Any]]:
+    rows = Row.objects.filter(version=run.version_id, valid=True).order_by("line")
+    for line, raw in rows.values_list("line", "raw").iterator(1000):
+        fields = json_text.loads(raw)
+        yield {"row": line, "sha256": sha256_of(fields)} if hashes_only else {"row": line, "fields": fields}
+
+
+def _answers(run: Run, metrics: Iterable[ScaledMetric], *, hashes_only: bool) -> Iterator[dict[str, Any]]:
+    for candidate, row, response, text in texts_of_answers(run, metrics):
+        answer = {"candidate": candidate, "row": row, "response": response}
+        yield answer | ({"sha256": sha256_of(text)} if hashes_only else {"text": text})
+
+
+def _settings(
+    run: Run,
+    inputs: ReportInputs,
+    definitions: dict[int, MetricDefinition],
+    frozen: list[dict[str, Any]],
+    *,
+    hashes_only: bool,
+) -> dict[str, Any]:
+    """The run's settings, and what a report needs besides verdicts and ratings."""
+    frame = inputs.judgements
+    return {
+        "run": run.name,
+        "kind": run.kind,
+        "by_workers": run.by_workers,
+        "dataset": run.version.dataset.name,
+        "version": run.version.number,
+        "rows": run.rows,
+        "sample_size": run.sample_size,
+        "seed": run.seed,
+        "hashes_only": hashes_only,
+        "metrics": [
+            {
+                "definition": definition_without_connections(definition),
+                "choices": scale.choices,
+            }
+            for definition, scale in zip(definitions.values(), inputs.metrics, strict=True)
+        ],
+        "definitions": frozen,
+        "candidates": [str(name) for name in frame["candidate"].cat.categories],
+        "order": list(selectors.candidates_of(run).values()),
+        "measured_rows": measured_rows(run),
+        "sealed": inputs.with_sealed is not None,
+        "gold": inputs.gold,
+        "overridden": _counts(inputs.overridden),
+        "flagged": [[*names, *flagged] for names, flagged in inputs.flagged.items()],
+    }
+
+
+def _counts(counter: Counter[tuple[str, str]]) -> list[list[Any]]:
+    return [[candidate, metric, count] for (candidate, metric), count in sorted(counter.items())]

@@ -1,0 +1,199 @@
+"""Evidence files: what they hold, and what `verify` says of intact, changed and foreign ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from evalsite.accounts.models import Project
+from judging.evidence.container import raw_key
+from judging.evidence.verifying import compared
+from judging.reports.services import report_document
+from tests.judging import judged
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture
+def file(project: Project, tmp_path: Path) -> Path:
+    judged.a_judged_run(project, lambda place: judged.said(10 if place % 2 else 4))
+    return tmp_path / "evidence.zip"
+
+
+def write(file: Path, *options: str) -> None:
+    call_command("evidence", "1", "--out", str(file), *options, stderr=StringIO())
+
+
+def verified(file: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    """The exit status and the document of `verify --json`."""
+    out, status = StringIO(), 0
+    try:
+        call_command("verify", str(file), "--json", *options, stdout=out, stderr=StringIO())
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    return status, json.loads(out.getvalue())
+
+
+def members(file: Path) -> Members:
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewrite(file: Path, contents: Members) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+def change(file: Path, name: str, edit: Callable[[bytes], bytes], *, hashed: bool) -> None:
+    """Change a member, and its hash in the manifest if `hashed`."""
+    contents = members(file)
+    contents[name] = edit(contents[name])
+    if hashed:
+        manifest = json.loads(contents["manifest.json"])
+        manifest["files"][name]["sha256"] = hashlib.sha256(contents[name]).hexdigest()
+        contents["manifest.json"] = json.dumps(manifest).encode()
+    rewrite(file, contents)
+
+
+def sign_with(key: Ed25519PrivateKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pem = tmp_path / "key.pem"
+    pem.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    monkeypatch.setattr(settings, "CONFIG", replace(settings.CONFIG, evidence_key_file=str(pem)))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("options", [(), ("--hashes-only",)])
+def test_a_finished_run_is_intact_and_recomputed(file: Path, options: tuple[str, ...]) -> None:
+    write(file, *options)
+    status, document = verified(file)
+    assert document["differences"] == []
+    assert (status, document["intact"], document["recomputed"], document["signed"]) == (0, True, True, False)
+    assert document["key"] is document["signed_by_given_key"] is None
+
+
+@pytest.mark.django_db
+def test_the_report_inside_is_that_of_the_run(file: Path) -> None:
+    write(file)
+    inside = json.loads(members(file)["report.json"])
+    run = judged.Run.objects.get()
+    assert inside == json.loads(json.dumps(report_document(run)))
+
+
+@pytest.mark.django_db
+def test_with_hashes_only_no_text_of_the_data_is_inside(file: Path) -> None:
+    write(file, "--hashes-only")
+    assert b"question" not in b"".join(
+        content for name, content in members(file).items() if name.split("/")[0] in ("rows", "answers")
+    )
+    assert all(
+        "request" not in reply
+        for line in members(file)["judgements/0001.jsonl"].splitlines()
+        for reply in json.loads(line)["replies"]
+    )
+
+
+@pytest.mark.django_db
+def test_one_changed_byte_breaks_a_hash(file: Path) -> None:
+    write(file)
+    change(file, "rows/0001.jsonl", lambda content: content[:-3] + b"!" + content[-2:], hashed=False)
+    status, document = verified(file)
+    assert (status, document["intact"]) == (1, False)
+    assert [difference["place"] for difference in document["differences"]] == ["rows/0001.jsonl"]
+
+
+@pytest.mark.django_db
+def test_a_changed_figure_with_its_hash_is_a_difference(file: Path) -> None:
+    write(file)
+    change(file, "report.json", lambda content: content.replace(b'"mean": ', b'"mean": 1', 1), hashed=True)
+    status, document = verified(file)
+    assert (status, document["intact"], document["recomputed"]) == (1, True, False)
+    assert document["differences"][0]["place"].endswith("/mean")
+
+
+@pytest.mark.django_db
+def test_a_changed_reply_with_its_hash_is_a_difference(file: Path) -> None:
+    write(file)
+
+    def other_verdict(content: bytes) -> bytes:
+        first, *rest = content.splitlines()
+        record = json.loads(first)
+        record["replies"][0]["reply"]["content"] = "Score: 7"
+        return b"\n".join([json.dumps(record).encode(), *rest])
+
+    change(file, "judgements/0001.jsonl", other_verdict, hashed=True)
+    status, document = verified(file)
+    assert (status, document["recomputed"]) == (1, False)
+    assert any(difference["computed"] == 7 for difference in document["differences"])
+
+
+@pytest.mark.django_db
+def test_a_path_out_of_the_folder_is_not_intact_and_writes_nothing(file: Path) -> None:
+    write(file)
+    rewrite(file, {**members(file), "../../outside.txt": b"x"})
+    status, document = verified(file)
+    assert (status, document["intact"]) == (1, False)
+    assert not (file.parent.parent.parent / "outside.txt").exists()
+
+
+@pytest.mark.django_db
+def test_a_bomb_is_no_evidence_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(file)
+    change(file, "rows/0001.jsonl", lambda _: b" " * 3_000_000, hashed=True)
+    monkeypatch.setattr(settings, "CONFIG", replace(settings.CONFIG, unpacked_max_mb=2))
+    with pytest.raises(CommandError, match="limits") as refused:
+        verified(file)
+    assert refused.value.returncode == 2
+
+
+def test_another_file_is_no_evidence_file(tmp_path: Path) -> None:
+    for content in (b"", b"PK\x03\x04 broken", b"text"):
+        file = tmp_path / "other.zip"
+        file.write_bytes(content)
+        with pytest.raises(CommandError, match="not an evidence file") as refused:
+            verified(file)
+        assert refused.value.returncode == 2
+
+
+@pytest.mark.django_db
+def test_signatures(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, foreign = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    sign_with(mine, tmp_path, monkeypatch)
+    write(file)
+    status, document = verified(file, "--key", raw_key(mine.public_key()).hex())
+    assert (status, document["signed"], document["signed_by_given_key"]) == (0, True, True)
+    assert document["key"].startswith("SHA256:")
+    status, document = verified(file, "--key", raw_key(foreign.public_key()).hex())
+    assert (status, document["signed"], document["signed_by_given_key"]) == (1, True, False)
+    change(file, "rows/0001.jsonl", lambda content: content + b" ", hashed=True)
+    status, document = verified(file)
+    assert (status, document["signed"]) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("computed", "inside", "differs"),
+    [
+        (1.0, 1.0 + 1e-12, False),
+        (1.0, 1.0 + 1e-6, True),
+        (3, 4, True),
+        (True, 1, True),
+        ("a", "b", True),
+        ([1], [1, 2], True),
+        ({"a": None}, {"a": 0}, True),
+        ({"a": [1, "x"]}, {"a": [1, "x"]}, False),
+    ],
+)
+def test_differences(computed: Any, inside: Any, differs: bool) -> None:
+    assert bool(list(compared(computed, inside))) == differs
