@@ -264,10 +264,23 @@ class Run:
         """Its judgements; `filters` as in the list, such as metric=, candidate=, state=, least=."""
         return _table(self.client.items(self.path("judgements"), fields=fields, **filters))
 
-    def ratings(self, **filters: Any) -> Any:
-        """The verdicts of people in it: ratings, and overrides of a judge's verdicts."""
-        rows = self.client.items(self.path("judgements"), fields="core,value,ratings", **filters)
-        return _table(row for row in rows if row.get("rater") or row.get("override") is not None)
+    def ratings(self, *, names: bool = False, history: bool = False) -> Any:
+        """The ratings of people in it: those of human evaluations of its answers, or its own if it is one.
+        `evaluation` is the evaluation's number. `names`: user names instead of pseudonyms (organisers only);
+        `history`: also ratings that were changed or undone."""
+        return _table(
+            {"evaluation": pk, **rating}
+            for pk in self._evaluations()
+            for rating in self.client.items(
+                self.client.path(f"evaluations/{pk}/ratings"), names=names, history=history
+            )
+        )
+
+    def _evaluations(self) -> list[int]:
+        """The numbers of the evaluations that its report includes."""
+        path = self.client.path("evaluations")
+        lists = [self.client.items(path, archived=archived) for archived in (False, True)]
+        return sorted(row["id"] for rows in lists for row in rows if self.id in (row["id"], row["about_run"]))
 
     def ci(
         self,

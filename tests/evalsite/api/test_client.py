@@ -19,6 +19,7 @@ from evalsite.api.evalsite_client import Client, EvalsiteError, Run
 from evalsite.api.same_process import same_process
 from tests.datasets.conftest import answers, jsonl, question
 from tests.judging.judged import a_judged_run, said
+from tests.judging.people.make import about, rate_each
 
 FILE = Path(evalsite_client.__file__)
 
@@ -54,6 +55,20 @@ def test_judgements_of_all_pages_are_a_table(
     table = run.judgements(metric="quality")
     assert sorted(table["value"]) == sorted(run.judgements(sort="score")["value"])
     assert len(table) == run.state["total"]
+
+
+def test_ratings_of_a_run_are_those_of_its_evaluations(
+    site: Client, project: Project, rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evalsite_client, "PAGE", 2)
+    run, other = (a_judged_run(project, lambda place: said(2)) for _ in range(2))
+    evaluation = about(run, [rita])
+    rate_each(evaluation, rita, lambda item: 9)
+    table = site.get_run(run.pk).ratings(names=True)
+    assert {*zip(table["evaluation"], table["rater"], strict=True)} == {(evaluation.run_id, "rita")}
+    assert [values["quality"] for values in table["values"]] == [9] * evaluation.items.count()
+    assert len(site.get_run(evaluation.run_id).ratings()) == len(table)
+    assert len(site.get_run(other.pk).ratings()) == 0
 
 
 def test_a_table_is_a_list_without_pandas(
