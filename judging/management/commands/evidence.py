@@ -12,6 +12,8 @@ from evalsite.storage import data_dir
 from judging.evidence.container import BadKey, private_key
 from judging.evidence.writing import StillOpen, write_evidence
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, run_named
+from judging.reports.labels import left_out_sentences
+from judging.reports.services import left_out
 
 
 class Command(BaseCommand):
@@ -42,4 +44,6 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{out} cannot be written: {error.strerror}.", returncode=WRONG_USAGE
             ) from None
+        for sentence in left_out_sentences(left_out(named_run)):
+            self.stderr.write(f"Excluded: {sentence}")
         self.stderr.write(f"Wrote {out}, {'signed' if key else 'not signed'}.")

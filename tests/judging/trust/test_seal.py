@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from judging.people.adjudication import ClosedTest, adjudicate
 from judging.people.gold import gold_add, gold_of_item, item_at
 from judging.people.models import Assignment, Evaluation, Item
 from judging.people.ratings import DeskRefused
-from judging.records.models import Judgement, Run
+from judging.records.models import Judgement, Run, RunState
 from judging.reports.services import report_document
 from judging.reports.sharing import report_link_create
 from judging.trust.models import Split
@@ -217,6 +218,21 @@ def test_the_api_and_commands_leave_it_out_and_say_how_many(
             call_command("export", each.name, "--format", form, "--out", str(file), stderr=error)
             out.write(file.read_text())
     assert [mark for mark in MARKS if mark in out.getvalue()] == []
+    assert "24 ratings in a sealed test" in error.getvalue()
+
+
+def test_evidence_leaves_it_out_and_says_how_many(
+    run: Run, metric: Metric, evaluation: Evaluation, tmp_path: Path
+) -> None:
+    a_split(run, metric)
+    Run.objects.filter(pk=evaluation.run_id).update(state=RunState.FINISHED)
+    error, file = io.StringIO(), tmp_path / "evidence.zip"
+    for name in (run.name, evaluation.run.name):
+        call_command("evidence", name, "--out", str(file), stderr=error)
+        with zipfile.ZipFile(file) as archive:
+            text = b"".join(archive.read(member) for member in archive.namelist()).decode()
+        assert [mark for mark in MARKS if mark in text] == []
+        assert '"source": "rater"' not in text
     assert "24 ratings in a sealed test" in error.getvalue()
 
 
