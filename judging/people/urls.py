@@ -7,6 +7,7 @@ from django.urls import path
 
 from judging.people.views import adjudication, evaluations, gold, new, states
 from judging.people.views import desk as rate
+from judging.people.views import raters as rater_views
 
 organisers = (
     [
@@ -24,6 +25,7 @@ organisers = (
         path("<int:pk>/restore/", evaluations.act, {"action": "restore"}, name="restore"),
         path("<int:pk>/sides/", evaluations.rename_sides, name="rename_sides"),
         path("<int:pk>/raters/add/", evaluations.add_raters, name="add_raters"),
+        path("<int:pk>/raters/<int:rater>/", rater_views.rater, name="rater"),
         path("<int:pk>/raters/<int:rater>/leave/", evaluations.leave, name="leave"),
         path(
             "<int:pk>/raters/<int:rater>/pause/", evaluations.pause_rater, {"pause": True}, name="pause_rater"

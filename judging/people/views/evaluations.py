@@ -61,6 +61,7 @@ from judging.people.selectors import (
     rating_tasks,
 )
 from judging.people.views.gold import GoldValuesForm
+from judging.people.views.raters import rater_lines
 from judging.records.seal import sealed_count, sealed_header, sealed_items
 
 SEE = May.READ_JUDGEMENTS
@@ -84,7 +85,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "evaluation": evaluation,
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
-        "raters": progress.rater_lines(evaluation),
+        **rater_lines(request, evaluation),
         "missed": _missed(evaluation),
         "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),

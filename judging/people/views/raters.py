@@ -1,0 +1,172 @@
+"""A rater's page, for organisers: figures against thresholds with flags, work by day, ratings, skips and comments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from statistics import median
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from evalsite import access
+from evalsite.access import May
+from evalsite.templatetags.show import duration, percent, score
+from evalsite.web.numbers import whole
+from evalsite.web.paging import newest_first
+from judging.core.people.quality import FEWEST_SHARED, Figure
+from judging.people import progress
+from judging.people.access import get_evaluation
+from judging.people.labels import labelled_values, value_label, values_of
+from judging.people.models import Evaluation, EvaluationRater, Rating, RatingKind, SkipReason
+from judging.people.rater_figures import rater_figures
+from judging.records.seal import sealed_items
+
+WHICH = {"all": Q(), "skipped": Q(kind=RatingKind.SKIP), "comments": ~Q(comment="")}
+PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FigureLine:
+    """A figure as texts; `limit` says beyond what it stands out."""
+
+    figure: Figure
+    name: str
+    criterion: str
+    value: str
+    limit: str
+
+
+@dataclass(slots=True)
+class Day:
+    """A rater's work on a day in the site's time zone: ratings and skips that were not undone, and active seconds,
+    those of changes and undone ones too."""
+
+    day: date
+    rated: int = 0
+    skipped: int = 0
+    active: float = 0
+    times: list[float] = field(default_factory=list)
+
+    @property
+    def pace(self) -> float | None:
+        """Median active seconds of a rating."""
+        return median(self.times) if self.times else None
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """A rater who stands out, and in what."""
+
+    rater: EvaluationRater
+    lines: list[FigureLine]
+
+
+def rater_lines(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
+    """The evaluation's `raters` for its page; for organisers those who stand out come first, and are `flagged`."""
+    lines = progress.rater_lines(evaluation)
+    if May.RUN not in access.permissions(request, evaluation.run.project):
+        return {"raters": lines}
+    figures = rater_figures(evaluation)
+    flagged = []
+    for row, _gold, _repeats in lines:
+        own = [figure for figure in figures.get(row.pk, ()) if figure.flagged]
+        if own:
+            flagged.append(Flagged(row, [figure_line(evaluation, figure) for figure in own]))
+    standing_out = {entry.rater.pk for entry in flagged}
+    raters = sorted(lines, key=lambda line: line[0].pk not in standing_out)
+    return {"raters": raters, "flagged": flagged, "standing_out": standing_out}
+
+
+@login_required
+def rater(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
+    """Figures, days, ratings and skips of a rater; with ?which=skipped or comments only these."""
+    evaluation = get_evaluation(request, slug, pk, May.RUN)
+    row = get_object_or_404(EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater)
+    which, before = request.GET.get("which", "all"), whole(request.GET.get("before", ""))
+    which = which if which in WHICH else "all"
+    own, sealed = Rating.objects.filter(rater=row), sealed_items(evaluation.run)
+    seen = own.filter(WHICH[which]).exclude(assignment__item__row__in=sealed)
+    page, further = newest_first(seen.select_related("assignment__item"), PER_PAGE, before)
+    reasons = dict(SkipReason.choices)
+    context: dict[str, Any] = {
+        "evaluation": evaluation,
+        "rater": row,
+        "figures": [figure_line(evaluation, figure) for figure in rater_figures(evaluation).get(row.pk, ())],
+        "days": days_of(own),
+        "sealed": own.filter(assignment__item__row__in=sealed).count() if sealed else 0,
+        "which": which,
+        "before": before,
+        "further": further,
+        "ratings": [
+            (entry, labelled_values(evaluation.criteria, values_of(entry.values)), reasons.get(entry.reason))
+            for entry in page
+        ],
+    }
+    return render(request, "people/rater.html", context)
+
+
+def days_of(ratings: QuerySet[Rating]) -> list[Day]:
+    """A rater's work by day, newest first."""
+    days: dict[date, Day] = {}
+    undone = set(ratings.exclude(of=None).values_list("of", flat=True))
+    for pk, kind, at, seconds in ratings.order_by("pk").values_list("pk", "kind", "at", "seconds"):
+        local = timezone.localtime(at, timezone.get_default_timezone()).date()
+        day = days.setdefault(local, Day(local))
+        day.active += seconds
+        if pk in undone:
+            continue
+        day.rated += kind == RatingKind.VERDICT
+        day.skipped += kind == RatingKind.SKIP
+        if kind == RatingKind.VERDICT and seconds > 0:
+            day.times.append(seconds)
+    return sorted(days.values(), key=lambda day: day.day, reverse=True)
+
+
+def figure_line(evaluation: Evaluation, figure: Figure) -> FigureLine:
+    """A figure with its name and values as texts."""
+    criterion = "" if figure.criterion is None else evaluation.criteria[figure.criterion].name
+    return FigureLine(figure, _name_of(evaluation, figure), criterion, _value_of(figure), _limit_of(figure))
+
+
+def _name_of(evaluation: Evaluation, figure: Figure) -> str:
+    if figure.name == "value" and figure.criterion is not None:
+        sides = [_("left"), _("right")]
+        label = value_label(evaluation.criteria[figure.criterion], figure.what, sides)
+        return _("Most frequent value: %(value)s") % {"value": label}
+    if figure.name == "side":
+        return _("Prefers the left side") if figure.what == "A" else _("Prefers the right side")
+    return {
+        "time": _("Median time per item"),
+        "gold": _("Gold items right"),
+        "agreement": _("Agreement with the others"),
+        "deviation": _("Deviation from the others' mean"),
+        "repeats": _("Same on repeat"),
+    }[figure.name]
+
+
+def _value_of(figure: Figure) -> str:
+    if figure.value is None:
+        return _("too few") if figure.of < FEWEST_SHARED or figure.name != "deviation" else "–"
+    if figure.name == "time":
+        return duration(figure.value)
+    if figure.name != "deviation":
+        return percent(figure.value, 0)
+    if figure.low is None or figure.high is None:
+        return score(figure.value, 2)
+    ends = {"mean": score(figure.value, 2), "low": score(figure.low, 2), "high": score(figure.high, 2)}
+    return _("%(mean)s (%(low)s to %(high)s)") % ends
+
+
+def _limit_of(figure: Figure) -> str:
+    if figure.name == "time":
+        return _("under %(limit)s") % {"limit": duration(figure.threshold)}
+    if figure.name == "deviation":
+        return _("more than %(limit)s away") % {"limit": score(figure.threshold, 3)}
+    limit = {"limit": percent(figure.threshold, 0)}
+    return _("over %(limit)s") % limit if figure.name in ("side", "value") else _("under %(limit)s") % limit
