@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from judging.people.models import Assignment, AssignmentState, Evaluation, Item,
 from judging.records.seal import sealed_items
 
 _CACHE_SECONDS = 86_400
+QUICK = 0.3  # seconds; what takes longer is not computed again for each new rating,
+RECOMPUTE_FACTOR = 60  # but when this many times as long has passed
 Figures = dict[int, list[Figure]]  # by rater
 
 
@@ -38,22 +41,38 @@ class _Rated:
 def rater_figures(evaluation: Evaluation) -> Figures:
     """{rater: figures, with flags over all raters}; stored until a rating, gold, or what is sealed changes.
 
-    Rows of a test that is sealed are left out.
+    Rows of a test that is sealed are left out. In a large evaluation the newest ratings may be missing for a minute.
     """
     sealed = sealed_items(evaluation.run)
     key = f"rater_figures:{evaluation.pk}:{evaluation.run.created_at.timestamp()}"
     state = _state(evaluation, sealed)
-    stored: tuple[Any, Figures] | None = cache.get(key)
-    if stored is not None and stored[0] == state:
-        return stored[1]
+    stored: _Stored | None = cache.get(key)
+    if stored is not None and (stored.state == state or stored.lasts(state)):
+        return stored.figures
+    began = time.monotonic()
     thresholds = replace(Thresholds(), gold=evaluation.gold_mark)
     figures = quality(study_ratings(evaluation, sealed), thresholds)
-    cache.set(key, (state, figures), _CACHE_SECONDS)
+    cache.set(key, _Stored(state, figures, time.time(), time.monotonic() - began), _CACHE_SECONDS)
     return figures
 
 
-def _state(evaluation: Evaluation, sealed: Iterable[int]) -> Any:
-    """What the figures depend on, so far as it changes."""
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Figures, the state they belong to, when they were computed, and the seconds that took."""
+
+    state: tuple[Any, ...]
+    figures: Figures
+    computed_at: float
+    took: float
+
+    def lasts(self, state: tuple[Any, ...]) -> bool:
+        """Whether they are new enough, though there are newer ratings."""
+        wait = RECOMPUTE_FACTOR * self.took if self.took > QUICK else 0.0
+        return state[1:] == self.state[1:] and time.time() - self.computed_at < wait
+
+
+def _state(evaluation: Evaluation, sealed: Iterable[int]) -> tuple[Any, ...]:
+    """What the figures depend on, so far as it changes; the newest rating first."""
     last = Rating.objects.filter(rater__evaluation=evaluation).aggregate(last=Max("pk"))["last"]
     gold = Item.objects.filter(evaluation=evaluation).exclude(gold="").order_by("pk")
     since = evaluation.raters.exclude(gold_since=None).order_by("pk")

@@ -126,3 +126,15 @@ def test_days_are_those_of_the_site_and_leave_out_what_was_undone(
     newest, oldest = days_of(Rating.objects.filter(rater__user=rita))
     assert (str(newest.day), newest.rated, newest.pace, newest.active) == ("2026-05-02", 1, 10, 10)
     assert (str(oldest.day), oldest.rated, oldest.skipped, oldest.pace) == ("2026-05-01", 1, 0, 30)
+
+
+def test_figures_that_take_long_are_not_computed_for_each_new_rating(
+    evaluation: Evaluation, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.people.rater_figures.QUICK", 0.0)
+    monkeypatch.setattr("judging.people.rater_figures.RECOMPUTE_FACTOR", 1e9)
+    before = rater_figures(evaluation)
+    ratings.undo(evaluation=evaluation, user=User.objects.get(username="rater6"), key=uuid4())
+    assert rater_figures(evaluation) == before
+    monkeypatch.setattr("judging.people.rater_figures.QUICK", 60.0)
+    assert rater_figures(evaluation) != before
