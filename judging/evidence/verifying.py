@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 MOST_DIFFERENCES = 1000
 TOLERANCE = 1e-9  # relative
 STYLE = ("style", "style_rating")
+_VERDICT, _CHECKLIST = msgspec.json.Decoder(Verdict), msgspec.json.Decoder(AnswerChecklist)
 Settings = Mapping[str, Any]
 
 
@@ -202,7 +203,7 @@ def _scaled(metric: Mapping[str, Any]) -> ScaledMetric:
 def _checklists(evidence: Evidence) -> dict[str, list[AnswerChecklist]]:
     checklists = defaultdict[str, list[AnswerChecklist]](list)
     for record in evidence.lines("checklists"):
-        checklists[record["metric"]].append(msgspec.convert(record["checklist"], AnswerChecklist))
+        checklists[record["metric"]].append(msgspec.convert(record["checklist"], _CHECKLIST.type))
     return checklists
 
 
@@ -277,7 +278,7 @@ async def _reread(
     if definition.gives == CHECKLIST and definition.at_once:
         return []
     verdicts = await read_verdicts(calls, reading)  # type: ignore[arg-type]  # only its `read` is used
-    stored = [msgspec.convert(verdict, Verdict) for verdict in record["verdicts"]]
+    stored = [msgspec.convert(verdict, _VERDICT.type) for verdict in record["verdicts"]]
     if not stored and record["state"] == ERROR:
         return []
     inside, computed = _by_place(stored), _by_place(verdicts)

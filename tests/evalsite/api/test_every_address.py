@@ -180,7 +180,9 @@ def outcome(api: Api, address: str, places: dict[str, Any]) -> str:
 def test_a_token_that_may_only_read_changes_nothing(cast: dict[str, User], places: dict[str, Any]) -> None:
     api = Api(cast["olga"], scope=READ)
     refused = {address for address in TABLE if outcome(api, address, places) == "403"}
-    assert refused == {address for address in TABLE if not address.startswith("get ")}
+    assert refused == {address for address in TABLE if not address.startswith("get ")} - {
+        "post projects/{slug}/metrics/{metric}/preview"  # stores nothing
+    }
 
 
 def test_the_table_has_every_address() -> None:
