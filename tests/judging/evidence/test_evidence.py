@@ -20,6 +20,7 @@ from django.core.management import CommandError, call_command
 from evalsite.accounts.models import Project
 from judging.evidence.container import raw_key
 from judging.evidence.verifying import compared
+from judging.records.models import Run
 from judging.reports.services import report_document
 from tests.judging import judged
 
@@ -33,7 +34,7 @@ def file(project: Project, tmp_path: Path) -> Path:
 
 
 def write(file: Path, *options: str) -> None:
-    call_command("evidence", "1", "--out", str(file), *options, stderr=StringIO())
+    call_command("evidence", str(Run.objects.get().pk), "--out", str(file), *options, stderr=StringIO())
 
 
 def verified(file: Path, *options: str) -> tuple[int, dict[str, Any]]:

@@ -80,9 +80,10 @@ def rate_gold(evaluation: Evaluation, user: User, value: int) -> None:
             give(assignment, value)
 
 
-def test_hits_follow_the_known_answers_as_they_are_now(
-    evaluation: Evaluation, rita: User, alice: User
-) -> None:
+def test_hits_follow_the_known_answers_as_they_are_now(project: Project, rita: User, alice: User) -> None:
+    evaluation = make_evaluation(
+        project, [rita], rows=24, side_by_side=False, models=["alpha"], gold_share=0.5
+    )  # so many that some gold is among them, whatever the draw
     items = [gold_at(evaluation, row, {"value": 4, "within": 1}) for row in (1, 2)]
     rate_gold(evaluation, rita, 3)
     rater = evaluation.raters.get().pk
