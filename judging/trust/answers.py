@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from django.db.models import QuerySet
+
 from datasets.core.kinds import TIE
 from datasets.models import Row, Version
 from datasets.versions.row_match import digests
@@ -38,6 +40,17 @@ class Answer(NamedTuple):
     def of(cls, label: Mapping[str, Any]) -> Answer:
         """The answer that a stored label belongs to."""
         return cls(*(label[name] for name in cls._fields))
+
+
+def ids_by_answer(rows: QuerySet[Any], keys: Mapping[int, str]) -> dict[Answer, int]:
+    """{answer: id} of judgements or items; `keys`: {line: key} of the rows that count."""
+    parts = ("pk", "row__line", "response__candidate__name", "response__number",
+             "other_response__candidate__name", "other_response__number")  # fmt: skip
+    return {
+        Answer(keys[line], candidate, number, other or "", other_number or 0): pk
+        for pk, line, candidate, number, other, other_number in rows.values_list(*parts)
+        if line in keys
+    }
 
 
 class Label(NamedTuple):

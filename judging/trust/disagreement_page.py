@@ -17,7 +17,7 @@ from judging.records.models import Judgement, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.disagreements import first_replies
 from judging.rule_messages import reader_language
-from judging.trust.answers import Answer
+from judging.trust.answers import Answer, ids_by_answer
 from judging.trust.dev import Disagreement, disagreements, keys_in
 from judging.trust.doubts import doubts_of, items_of_answers
 from judging.trust.looked import LookedLabel, looked_labels
@@ -149,12 +149,7 @@ def _judgements(run_metric: RunMetric, lines: Collection[int], keys: Mapping[int
     judgements = Judgement.objects.filter(
         run=run_metric.run_id, run_metric=run_metric, current=True, row__line__in=lines
     )
-    parts = ("pk", "row__line", "candidate__name", "response__number",
-             "other_response__candidate__name", "other_response__number")  # fmt: skip
-    return {
-        Answer(keys[line], candidate, number, other or "", other_number or 0): pk
-        for pk, line, candidate, number, other, other_number in judgements.values_list(*parts)
-    }
+    return ids_by_answer(judgements, keys)
 
 
 def _comments(item: int | None) -> list[str]:

@@ -13,7 +13,7 @@ from judging.core.licensing import DEV, TRAIN
 from judging.people.models import Evaluation, Item
 from judging.people.sent_items import SentBefore, decided_items, items_send, sent_items
 from judging.records.models import RunMetric
-from judging.trust.answers import Answer
+from judging.trust.answers import Answer, ids_by_answer
 from judging.trust.dev import keys_in, labels_in, values_in
 from judging.trust.models import Split
 
@@ -56,13 +56,7 @@ def items_of_answers(split: Split, evaluation: Evaluation) -> dict[Answer, int]:
     """{answer: id of the item in which people rate it}."""
     keys = keys_in(split, evaluation.run)
     items = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None)
-    parts = ("pk", "row__line", "response__candidate__name", "response__number",
-             "other_response__candidate__name", "other_response__number")  # fmt: skip
-    return {
-        Answer(keys[line], candidate, number, other or "", other_number or 0): pk
-        for pk, line, candidate, number, other, other_number in items.values_list(*parts)
-        if line in keys
-    }
+    return ids_by_answer(items, keys)
 
 
 def doubts_of(evaluation: Evaluation, items: Mapping[Answer, int]) -> dict[Answer, str]:
