@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from evalsite.accounts.models import Project, User
@@ -17,6 +19,7 @@ from tests.judging.judged import JUDGE_URL, a_judged_run, said
 from tests.judging.people.make import rate_each
 from tests.make import a_metric
 
+Draw = Callable[[Sizes], Split]
 ROWS = 30
 WRONG = (2, 3, 5, 8, 13, 21)
 """Lines on which Rita and the judge differ."""
@@ -49,17 +52,27 @@ def run(project: Project, metric: Metric, definition: MetricDefinition, rows: in
 
 
 @pytest.fixture
-def split(run: Run, metric: Metric, alice: User, rita: User) -> Split:
+def draw(run: Run, metric: Metric, alice: User, rita: User) -> Draw:
+    """Draw rows of the run for Rita to rate."""
+
+    def drawn(sizes: Sizes) -> Split:
+        return sealed_test_draw(
+            metric=metric,
+            definition=DEFINITION,
+            source=Source(run.version, run),
+            sizes=sizes,
+            user=alice,
+            asking=Asking([rita]),
+            seed=5,
+        )
+
+    return drawn
+
+
+@pytest.fixture
+def split(draw: Draw, rita: User) -> Split:
     """Ten rows of each part, rated by Rita as the judge did, but for six."""
-    split = sealed_test_draw(
-        metric=metric,
-        definition=DEFINITION,
-        source=Source(run.version, run),
-        sizes=Sizes(10, 10, 10),
-        user=alice,
-        asking=Asking([rita]),
-        seed=5,
-    )
+    split = draw(Sizes(10, 10, 10))
     evaluation = SealedTest.objects.get(split=split).evaluation
     assert evaluation is not None
     rate_each(evaluation, rita, lambda item: (item.row.line % 2 == 1) != (item.row.line in WRONG))

@@ -12,13 +12,11 @@ from judging.core.licensing import Sizes
 from judging.metrics.models import Metric
 from judging.people.models import Item
 from judging.records.models import Run
-from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.models import Licence, SealedTest
 from judging.trust.services import licence_suspend, sealed_test_close, sealed_test_open
-from judging.trust.sources import Source
 from tests.conftest import ClientOf
 from tests.judging.people.make import about, rate_each
-from tests.judging.trust.conftest import DEFINITION
+from tests.judging.trust.conftest import Draw
 
 pytestmark = pytest.mark.django_db
 BASE = "/p/physics/judges/"
@@ -30,17 +28,9 @@ def page(alice: User, client_of: ClientOf) -> Client:
 
 
 @pytest.fixture
-def sealed(run: Run, metric: Metric, alice: User, rita: User) -> SealedTest:
+def sealed(draw: Draw, rita: User) -> SealedTest:
     """Rita has rated 24 test rows and 4 of dev as the judge did, but the first row."""
-    split = sealed_test_draw(
-        metric=metric,
-        definition=DEFINITION,
-        source=Source(run.version, run),
-        sizes=Sizes(2, 4, 24),
-        user=alice,
-        asking=Asking([rita]),
-        seed=5,
-    )
+    split = draw(Sizes(2, 4, 24))
     test = SealedTest.objects.select_related("evaluation__run").get(split=split)
     assert test.evaluation is not None
     rate_each(test.evaluation, rita, lambda item: item.row.line % 2 == 1 and item.row.line > 1)
@@ -176,17 +166,9 @@ def test_people_who_disagree_are_said_to_be_the_limit(
 
 
 def test_disagreements_show_false_passes_first_and_never_a_test_row(
-    page: Client, run: Run, metric: Metric, alice: User, rita: User
+    page: Client, run: Run, draw: Draw, rita: User
 ) -> None:
-    split = sealed_test_draw(
-        metric=metric,
-        definition=DEFINITION,
-        source=Source(run.version, run),
-        sizes=Sizes(10, 10, 10),
-        user=alice,
-        asking=Asking([rita]),
-        seed=5,
-    )
+    split = draw(Sizes(10, 10, 10))
     evaluation = SealedTest.objects.get(split=split).evaluation
     assert evaluation is not None
     rate_each(evaluation, rita, lambda item: item.row.line % 2 == 0)  # the judge says the opposite
