@@ -18,6 +18,7 @@ from tools.bench.rules import rules_figures
 from tools.bench.sandbox import sandbox_figures
 from tools.bench.scale import scale_figures
 from tools.bench.tables import table_figures
+from tools.bench.watching import watching_figures
 
 
 def main() -> int:
@@ -33,6 +34,7 @@ def main() -> int:
         report_figures(),
         coverage_figures(),
         drill_figures(),
+        watching_figures(),
         figures(),
         checklist_figures(),
         scale_figures(),

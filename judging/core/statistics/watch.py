@@ -1,0 +1,333 @@
+"""Whether a watched judge has changed: each sentinel answer's verdicts before and now, permuted within the sentinel.
+
+A watch judges the same sentinels again and again. If the judge is the same, a sentinel's judgements of the baseline and
+of recent checks are exchangeable: any of them could have come first. Two statistics are tested so, each over this check
+and over the last five checks together: which verdicts differ from the licence's (`changed`), and for numbers how far
+they have moved, up and down. Source: the permutation test of Pitman 1937 in strata; Phipson and Smyth, Statistical
+Applications in Genetics and Molecular Biology 9(1), 2010, for (1 + hits) / (1 + draws).
+
+Check t is tested at the level `0.5 / ((t + 9) (t + 10))`, shared equally by its tests. The levels of all checks add up
+to 0.05, so at most 5 of 100 watches of an unchanged judge ever raise an alarm, however many checks they make.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from .intervals import wilson
+from .numeric import Bools, Floats, Ints
+from .permutation import subsets
+
+BASELINE = 5
+"""How often each sentinel is judged for the baseline."""
+TOGETHER = 5
+"""How many recent checks are tested together."""
+FEWEST_SENTINELS, USUAL_SENTINELS, MOST_SENTINELS = 30, 60, 100
+FEWEST_ANSWERED = 0.9
+"""A check with fewer of its sentinels answered counts as none."""
+WHOLE_LEVEL = 0.05
+SELF_CHANGE, TURNED, TURNED_BACK = 0.15, 0.15, 0.2
+STEPS = 5
+"""What the statistic of changed verdicts looks for, and how finely it counts (turned_scores). They decide what is
+found, never the level."""
+CLOSE = 1e-9  # relative; sums of the same values differ by rounding
+FIRST_DRAWS, MOST_DRAWS_AT_ONCE = 100, 20_000
+
+What = Literal["changed", "up", "down"]
+
+
+def level_of(check: int) -> float:
+    """The level of the check with this number, from 1: `0.5 / ((t + 9) (t + 10))`; they add up to 0.05."""
+    return 0.5 / ((check + 9) * (check + 10))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sittings:
+    """The judgements of all sentinels in some sittings.
+
+    `changed` (sentinels, sittings): 1 where the verdict differs from the licence's, 0 where it is the same, NaN where
+    there is none. `values`, likewise: the verdicts as numbers, NaN where there is no number; None for verdicts that are
+    no numbers.
+    """
+
+    changed: Floats
+    values: Floats | None = None
+
+    def last(self, sittings: int) -> Sittings:
+        """Only the last of them."""
+        values = None if self.values is None else self.values[:, -sittings:]
+        return Sittings(self.changed[:, -sittings:], values)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTest:
+    """One test of a check. `checks`: over how many it goes. `level`: below which p raises the alarm. `p` is an upper
+    bound that was reached early where it lies far above the level."""
+
+    what: What
+    checks: int
+    p: float
+    level: float
+
+    @property
+    def alarm(self) -> bool:
+        return self.p <= self.level
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of verdicts that differ from the licence's, with Wilson's interval at 95 %."""
+
+    changed: int
+    judged: int
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check says. `shift`: the mean change of the values since the baseline over sentinels, None without
+    numbers."""
+
+    tests: tuple[WatchTest, ...]
+    share: Share
+    shift: float | None
+
+    @property
+    def alarm(self) -> bool:
+        return any(test.alarm for test in self.tests)
+
+    @property
+    def nearness(self) -> float:
+        """How near the alarm is: 0 where nothing points to a change, 1 at the alarm. On the scale of log p, of the
+        test that is nearest to its level."""
+        return max(nearness_of(test.p, test.level) for test in self.tests)
+
+
+def nearness_of(p: float, level: float) -> float:
+    """`log p / log level`, at most 1."""
+    return min(1.0, math.log(max(p, 1e-300)) / math.log(level))
+
+
+def answered_enough(sitting: Sittings) -> bool:
+    """Whether the last sitting counts as a check."""
+    return float(np.isfinite(sitting.changed[:, -1]).mean()) >= FEWEST_ANSWERED
+
+
+def check_result(baseline: Sittings, checks: Sittings, number: int, seed: int = 0) -> CheckResult:
+    """The tests of the newest check, the last of `checks`, which counted; `number`: its place among these, from 1.
+
+    `seed`: of the permutations of numbers.
+    """
+    windows = [1, min(TOGETHER, checks.changed.shape[1])]
+    windows = windows[:1] if windows[1] == 1 else windows  # the first check is tested once
+    kinds: tuple[What, ...] = ("changed",) if baseline.values is None else ("changed", "up", "down")
+    level = level_of(number) / (len(windows) * len(kinds))
+    tests = []
+    for window in windows:
+        recent = checks.last(window)
+        tests.append(WatchTest("changed", window, changed_p(baseline.changed, recent.changed), level))
+        if baseline.values is not None and recent.values is not None:
+            up, down = shift_ps(baseline.values, recent.values, level, seed + number)
+            tests += [WatchTest("up", window, up, level), WatchTest("down", window, down, level)]
+    newest = checks.last(1)
+    shift = None
+    if baseline.values is not None and newest.values is not None:
+        shift = mean_shift(baseline.values, newest.values)
+    return CheckResult(tuple(tests), share_of(newest.changed), shift)
+
+
+def share_of(changed: Floats) -> Share:
+    """The share of changed verdicts among those that there are; needs one at least."""
+    verdicts = changed[np.isfinite(changed)]
+    count, judged = int(verdicts.sum()), verdicts.size
+    low, high = wilson(count / judged, judged)
+    return Share(count, judged, count / judged, low, high)
+
+
+def mean_shift(baseline: Floats, recent: Floats) -> float | None:
+    """The mean over sentinels of (mean of recent values − mean of the baseline); None where no sentinel has both."""
+    both = np.isfinite(baseline).any(axis=1) & np.isfinite(recent).any(axis=1)
+    if not both.any():
+        return None
+    return float((np.nanmean(recent[both], axis=1) - np.nanmean(baseline[both], axis=1)).mean())
+
+
+# --- changed verdicts: exact -----------------------------------------------------------------------------------
+
+
+def changed_p(baseline: Floats, recent: Floats) -> float:
+    """p of the recent verdicts having turned, permuting within sentinels. Exact.
+
+    `baseline` (sentinels, sittings), `recent` (sentinels, sittings): 1, 0 or NaN, as in `Sittings`.
+    """
+    before, now = (np.isfinite(sittings).sum(axis=1) for sittings in (baseline, recent))
+    of_before, of_now = (np.nansum(sittings, axis=1).astype(np.int64) for sittings in (baseline, recent))
+    return float(turned_ps(of_before[None], of_now[None], before + now, now)[0])
+
+
+def turned_ps(before: Ints, now: Ints, judged: Ints, recent: Ints) -> Floats:
+    """p of the test of changed verdicts, for several histories at once: (histories,). Exact.
+
+    `before`, `now` (histories, sentinels): how many verdicts of the baseline and of the recent checks differ from the
+    licence's. `judged`, `recent` (sentinels,): of how many verdicts, both together, and recent ones.
+
+    The statistic is the sum over sentinels of log(1 − π + π L), `turned_scores`; its distribution is the convolution of
+    the sentinels' own. p = P(at least the observed sum).
+    """
+    changed = before + now
+    tables = {size: turned_scores(*size) for size in set(zip(judged.tolist(), recent.tolist(), strict=True))}
+    chances = np.ones((len(changed), 1))
+    observed = np.zeros(len(changed), dtype=np.int64)
+    for place, size in enumerate(zip(judged.tolist(), recent.tolist(), strict=True)):
+        weights, scores = tables[size]
+        of_all, of_recent = changed[:, place], now[:, place]
+        observed += scores[of_all, of_recent]
+        before_it = chances
+        chances = np.zeros((len(changed), before_it.shape[1] + int(scores[of_all].max())))
+        for count in np.unique(of_all).tolist():
+            here = of_all == count
+            for chance, score in zip(weights[count].tolist(), scores[count].tolist(), strict=True):
+                if chance:
+                    chances[here, score : score + before_it.shape[1]] += before_it[here] * chance
+    tails = np.cumsum(chances[:, ::-1], axis=1)[:, ::-1]
+    p: Floats = np.minimum(1.0, tails[np.arange(len(changed)), observed])
+    return p
+
+
+@cache
+def turned_scores(judged: int, recent: int) -> tuple[Floats, Ints]:
+    """(P, score) of k changed verdicts among `recent` ones, for every number of changed ones among all `judged`: both
+    (judged + 1, recent + 1), scores in steps of 1/`STEPS` nat, from 0.
+
+    P is hypergeometric. The score is the log of the likelihood ratio of a mixture: with the chance `TURNED` the
+    sentinel's verdict has turned, from one that differs from the licence's with the chance `SELF_CHANGE` to its
+    opposite, or in `TURNED_BACK` of these the other way round, as where the licence's own verdict was the unusual one.
+    Against a plain count, it finds turned verdicts among those that the judge changes by itself.
+    """
+    every = math.comb(judged, recent)
+    ks = range(recent + 1)
+    weights = np.array(
+        [
+            [math.comb(changed, k) * math.comb(judged - changed, recent - k) / every for k in ks]
+            for changed in range(judged + 1)
+        ]
+    )
+    odds = ((1 - SELF_CHANGE) / SELF_CHANGE) ** (2 * np.arange(recent + 1.0))
+    mixed = np.full_like(weights, 1 - TURNED)
+    for share, ratio in ((1 - TURNED_BACK, odds), (TURNED_BACK, 1 / odds)):
+        mixed += TURNED * share * ratio / (weights * ratio).sum(axis=1, keepdims=True)
+    logs = np.log(mixed)
+    lowest = np.where(weights > 0, logs, np.inf).min(axis=1, keepdims=True)
+    scores = np.where(weights > 0, np.rint((logs - lowest) * STEPS), 0).astype(np.int64)
+    return weights, scores
+
+
+# --- shifts of numbers: seeded permutations --------------------------------------------------------------------
+
+
+def shift_ps(baseline: Floats, recent: Floats, level: float, seed: int = 0) -> tuple[float, float]:
+    """(p of a shift up, p of a shift down) of the recent values, permuting within sentinels.
+
+    `baseline`, `recent` (sentinels, sittings): numbers or NaN. The statistic is the sum over recent values of their
+    distance from their sentinel's mean of all. N ≥ 10 / level permutations are drawn, `(1 + hits) / (1 + N)`; drawing
+    stops as soon as both lie above the level for certain, 1 + hits > level (1 + N), and the p of so far is returned
+    (Besag and Clifford, Biometrika 78(2), 1991).
+    """
+    sums, observed = _arrangements(baseline, recent)
+    if not sums:
+        return 1.0, 1.0
+    draws = math.ceil(10 / level)
+    enough = level * (1 + draws)
+    close = CLOSE * max(1.0, max(float(np.abs(each).max()) for each in sums))
+    rng = np.random.default_rng(seed)
+    up = down = drawn = 0
+    size = FIRST_DRAWS
+    while drawn < draws and (1 + up <= enough or 1 + down <= enough):
+        size = min(size, draws - drawn)
+        totals = np.zeros(size)
+        for each in sums:
+            totals += each[rng.integers(each.size, size=size)]
+        up += int((totals >= observed - close).sum())
+        down += int((totals <= observed + close).sum())
+        drawn, size = drawn + size, min(MOST_DRAWS_AT_ONCE, 2 * size)
+    return (1 + up) / (1 + drawn), (1 + down) / (1 + drawn)
+
+
+def _arrangements(baseline: Floats, recent: Floats) -> tuple[list[Floats], float]:
+    """For each sentinel with values of both: the statistic's part under every arrangement; and the observed sum."""
+    sums, observed = [], 0.0
+    for before, now in zip(baseline, recent, strict=True):
+        now = now[np.isfinite(now)]
+        values = np.concatenate([now, before[np.isfinite(before)]])
+        if 0 < now.size < values.size:
+            values = values - values.mean()
+            sums.append(values[subsets(values.size, now.size)].sum(axis=1))
+            observed += float(values[: now.size].sum())
+    return sums, observed
+
+
+# --- what a watch can see --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a watch of so many `sentinels` can see: `turned` more verdicts are found within `TOGETHER` checks with the
+    chance `found` (0…1); `by_itself`: how many verdicts of a sitting the judge changes by itself."""
+
+    sentinels: int
+    by_itself: int
+    turned: int
+    found: float
+
+
+def sight(
+    baseline: Sittings, checks: int, turned: int | None = None, histories: int = 200, seed: int = 0
+) -> Sight:
+    """What the watch sees from the check after `checks` on, simulated: `turned` sentinels (None: 15 of 100) give
+    another verdict from then on.
+
+    Each sentinel's verdicts differ from the usual one as often as in the baseline, drawn anew for every history (with
+    half a changed and half an unchanged verdict more, so that five equal ones do not mean never). Only the tests of
+    changed verdicts are simulated; those of shifts find more.
+    """
+    rng = np.random.default_rng(seed)
+    changed = np.nansum(baseline.changed, axis=1)
+    judged = np.isfinite(baseline.changed).sum(axis=1)
+    usual = float(changed.sum() / max(1, judged.sum()))
+    rates = (changed + 2 * usual) / np.maximum(judged + 2, 1)
+    sentinels = rates.size
+    turned = round(0.15 * sentinels) if turned is None else turned
+    by_itself = round(usual * sentinels)
+    found = _found(rates, turned, checks, histories, 1 if baseline.values is None else 3, rng)
+    return Sight(sentinels, by_itself, turned, float(found.mean()))
+
+
+def _found(
+    rates: Floats, turned: int, checks: int, histories: int, kinds: int, rng: np.random.Generator
+) -> Bools:
+    """In which of the histories the change is found: (histories,)."""
+    shape = (histories, rates.size)
+    before = rng.binomial(BASELINE, np.broadcast_to(rates, shape))
+    turns = np.argsort(rng.random(shape), axis=1) < turned
+    rates_after = np.where(turns, 1 - rates, rates)
+    verdicts = rng.random((TOGETHER, *shape)) < rates_after
+    earlier = rng.random((TOGETHER, *shape)) < rates  # checks before the change, those that there are
+    found = np.zeros(histories, dtype=bool)
+    for after in range(1, TOGETHER + 1):
+        number = checks + after
+        together = min(TOGETHER, number)
+        windows = [1, together] if together > 1 else [1]
+        level = level_of(number) / (len(windows) * kinds)
+        for window in windows:
+            of_change = min(window, after)
+            now = verdicts[after - of_change : after].sum(axis=0) + earlier[: window - of_change].sum(axis=0)
+            recent = np.full(rates.size, window)
+            found |= turned_ps(before, now, BASELINE + recent, recent) <= level
+    return found
