@@ -108,6 +108,7 @@ class Action(models.TextChoices):
     RATER_RESUMED = "rater.resumed", _("Rater resumed")
     RATER_ADDED = "rater.added", _("Rater added")
     RATER_LEFT = "rater.left", _("Rater removed")
+    GUIDELINE_CHANGED = "guideline.changed", _("Guideline changed")
     ITEM_REASSIGNED = "item.reassigned", _("Item reassigned")
     ADJUDICATED = "item.adjudicated", _("Rater disagreement resolved")
     ITEMS_SENT = "items.sent", _("Items sent to adjudicators")

@@ -50,6 +50,7 @@ from judging.look.models import (
 )
 from judging.metrics.lint import OF_VERSION as LINTS_OF_VERSION
 from judging.metrics.models import GalleryEntry, Metric, MetricVersion
+from judging.people.guidelines.models import GuidelineReading, GuidelineVersion, VersionRepeat
 from judging.people.models import (
     Adjudication,
     Assignment,
@@ -114,6 +115,8 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
     (Mark, "run"),
     (Rejudging, "run"),
     (ReviewAction, "run"),
+    (GuidelineReading, "rater__evaluation__run"),
+    (GuidelineVersion, "evaluation__run"),
     (EvaluationRater, "evaluation__run"),
     (RatingsImport, "evaluation__run"),
     (ReportLink, "run"),
@@ -231,6 +234,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     _delete_generated(run, checkpoint)
     in_batches(Adjudication.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(SentItem.objects.filter(item__evaluation__run=run), checkpoint)
+    in_batches(VersionRepeat.objects.filter(version__evaluation__run=run), checkpoint)
     in_batches(Assignment.objects.filter(evaluation__run=run), checkpoint, _delete_assignments)
     in_batches(Item.objects.filter(evaluation__run=run), checkpoint, along="number")
     in_batches(of_subjects(DERIVED_OF_RUN, [run.pk]), checkpoint)

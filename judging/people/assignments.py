@@ -23,6 +23,7 @@ from evalsite.webhooks.events import emit
 from evalsite.webhooks.kinds import Event
 from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
 from judging.core.people.sampling import side_for
+from judging.people.guidelines.repeats import REPEAT_SHARE, version_twins
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
 from judging.people.selectors import IN_PLAY, pace
 from judging.records.seal import closed_for_rating
@@ -190,13 +191,16 @@ def _lease_again(
 
 
 def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[Item]:
+    of_version = version_twins(evaluation, rater)
+    repeats = max(evaluation.repeat_share, REPEAT_SHARE) if of_version else evaluation.repeat_share
+    twins = [*_twins(evaluation, rater), *of_version]
     chosen = mixed(
         _ordinary_items(evaluation, rater, count),
         _gold_items(evaluation, rater, count),
-        _twins(evaluation, rater),
+        sorted(twins, key=lambda twin: (-twin.ago, twin.pk)),
         count=count,
         place=rater.place,
-        shares=Shares(evaluation.gold_share, evaluation.repeat_share),
+        shares=Shares(evaluation.gold_share, repeats),
         seed=evaluation.seed,
         rater=rater.pk,
     )
@@ -226,14 +230,13 @@ def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 
 
 def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
-    """Repeats of items that this rater has rated, oldest first, each with the number of items since then."""
+    """Repeats of items that this rater has rated, each with the number of items since then."""
     if not evaluation.repeat_share:
         return []
     rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED)
     places = dict(rated.filter(item__repeats__isnull=False).values_list("item", "place"))
-    twins = Item.objects.filter(repeat_of__in=places).exclude(assignments__rater=rater)
-    repeats = [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
-    return sorted(repeats, key=lambda twin: (-twin.ago, twin.pk))
+    twins = Item.objects.filter(repeat_of__in=places, version_repeat=None).exclude(assignments__rater=rater)
+    return [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
 
 
 def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assignment:

@@ -77,6 +77,11 @@ class Evaluation(models.Model):
     baseline = models.ForeignKey(Candidate, on_delete=models.PROTECT, null=True, related_name="+")
     other_version = models.ForeignKey(Version, on_delete=models.PROTECT, null=True, related_name="+")
     guideline = models.TextField(blank=True, default="", help_text="Markdown, for all criteria")
+    guideline_version = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        help_text="the current version of the guideline and the criteria's definitions",
+    )
     shows_reference = models.BooleanField(default=False)
     hidden_roles = models.JSONField(
         default=list, help_text="roles whose turns raters do not see: system, assistant, tool"
@@ -125,7 +130,7 @@ class Evaluation(models.Model):
 
     @cached_property
     def metrics(self) -> list[RunMetric]:
-        """The criteria as stored, in order; fixed when the evaluation is created."""
+        """The criteria as stored, in order; of a running evaluation only their definitions change."""
         return list(self.run.metrics.order_by("number"))
 
     @cached_property
@@ -309,6 +314,9 @@ class Rating(models.Model):
     )
     seconds = models.FloatField(default=0)
     extra = models.BooleanField(default=False)
+    guideline_version = models.PositiveSmallIntegerField(
+        default=1, db_default=1, help_text="the version that its rater's page showed"
+    )
     imported = models.BooleanField(default=False)
     ratings_import = models.ForeignKey(
         "RatingsImport", on_delete=models.SET_NULL, null=True, related_name="ratings", help_text="the file"

@@ -119,9 +119,9 @@ def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
 
 
 def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
-    """{rater: hidden repeats with the same verdict as the first time}."""
+    """{rater: hidden repeats with the same verdict as the first time}, without those of a new guideline version."""
     texts = {number for number, criterion in evaluation.criteria.items() if criterion.scale == "text"}
-    again = _rated_assignments(evaluation).filter(item__repeat_of__isnull=False)
+    again = _rated_assignments(evaluation).filter(item__repeat_of__isnull=False, item__version_repeat=None)
     repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
     first = _rated_assignments(evaluation).filter(item__in=[of for _, of, _ in repeats])
     before = {

@@ -86,7 +86,7 @@ def _state(evaluation: Evaluation, sealed: Iterable[int]) -> tuple[Any, ...]:
 
 
 def study_ratings(evaluation: Evaluation, sealed: Iterable[int] = ()) -> StudyRatings:
-    """The ratings in force, without those of `sealed` rows."""
+    """The ratings in force, without those of `sealed` rows and of repeats under a new guideline version."""
     hidden = set(sealed)
     rated = [rating for rating in _rated(evaluation) if rating.row not in hidden]
     ordinary = [rating for rating in rated if rating.repeat_of is None]
@@ -101,7 +101,11 @@ def study_ratings(evaluation: Evaluation, sealed: Iterable[int] = ()) -> StudyRa
 
 def _rated(evaluation: Evaluation) -> list[_Rated]:
     assignments = Assignment.objects.filter(
-        evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False, item__gold=""
+        evaluation=evaluation,
+        state=AssignmentState.RATED,
+        rating__isnull=False,
+        item__gold="",
+        item__version_repeat=None,
     ).order_by("item", "rater")
     parts = ("rater", "item", "item__row", "item__repeat_of", "shown_first", "rating__seconds")
     return [

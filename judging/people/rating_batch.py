@@ -251,6 +251,7 @@ class RatingBatch:
         item, side, at = match.item, _side(line, match), line.at or clock.now()
         assignment = self._assignment(item, rater, side, at)
         assignment.attempt += 1
+        newest = self.evaluation.guideline_version
         rating = Rating(
             assignment=assignment,
             rater=rater,
@@ -261,6 +262,7 @@ class RatingBatch:
             comment=storable(line.comment[:LONGEST_COMMENT]) or "",
             seconds=line.seconds,
             extra=assignment.extra,
+            guideline_version=min(line.guideline_version or newest, newest),
             imported=True,
             ratings_import=self.ratings_import,
             at=at,

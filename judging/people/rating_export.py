@@ -24,6 +24,8 @@ from judging.records.seal import sealed_items
 _BATCH = 500
 VALUE, DECIDED, OUTCOME = "value: ", "adjudicated: ", "outcome: "
 """Prefixes of the columns of criteria in CSV."""
+LATER_COLUMNS = ("guideline_version",)
+"""Columns of CSV after those by which our tables are recognised."""
 
 
 def records(
@@ -165,6 +167,7 @@ def _record(
         "drawn_with": item.drawn_with,
         "values": _by_name(criteria, values, item.row),
         "comment": rating.comment,
+        "guideline_version": rating.guideline_version,
     }
 
 
@@ -181,15 +184,16 @@ def _cell(value: Any) -> Any:
 
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
+    columns = (*RATING_COLUMNS, *LATER_COLUMNS)
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
     heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria]
     rows = (
         [
-            *(record[column] for column in RATING_COLUMNS),
+            *(record[column] for column in columns),
             *(_cell(record["values"].get(name)) for name in criteria),
             *(_cell((record["adjudicated"] or {}).get(name)) for name in criteria),
             *((record["outcome"] or {}).get(name) for name in criteria),
         ]
         for record in records(evaluation, names=names, history=history)
     )
-    return csv_of([*RATING_COLUMNS, *heads], rows)
+    return csv_of([*columns, *heads], rows)

@@ -75,10 +75,12 @@ def submit(
     seconds: Any = 0,
     key: UUID,
     shown: int | None = None,
+    guideline: int | None = None,
 ) -> Rating:
     """Submit a verdict. `values`: {criterion number: value} as seen, with the sides that the assignment stores.
 
-    `shown`: the answer on the left, as pages of an earlier release sent it; checked if given.
+    `shown`: the answer on the left, as pages of an earlier release sent it; checked if given. `guideline`: the version
+    of the guideline that the page showed; without it the current one.
 
     A repeated submission (same key, or another tab) returns the first one with `repeated` set. A verdict that arrives
     after its lease ended is stored; if all seats are taken by then, it is `extra`. Raises ValuesRefused or a
@@ -95,7 +97,7 @@ def submit(
             canonical_values = _canonical(held, assignment, values, shown)
             if held.state != AssignmentState.LEASED:
                 take_seat(held)
-            return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key)
+            return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key, guideline)
     except DeskRefused as refused:
         if refused.code in ("closed", "paused", "left", "test_closed"):
             draft_save(assignment=assignment, values=values, comment=comment)
@@ -125,15 +127,22 @@ def _canonical(
 ) -> dict[int, Value]:
     if shown is not None and shown != held.shown_first:
         raise DeskRefused("sides_differ")
-    held.evaluation.metrics = assignment.evaluation.metrics  # never change; the page has queried them
+    held.evaluation.metrics = assignment.evaluation.metrics  # scales never change; the page has queried them
     criteria = criteria_for(held.evaluation, held.item.row)
     return canonical(criteria, accepted(criteria, values), held.shown_first)
 
 
 def _store(
-    assignment: Assignment, kind: RatingKind, values: dict[int, Value], comment: str, seconds: Any, key: UUID
+    assignment: Assignment,
+    kind: RatingKind,
+    values: dict[int, Value],
+    comment: str,
+    seconds: Any,
+    key: UUID,
+    guideline: int | None,
 ) -> Rating:
     assignment.attempt += 1
+    newest = assignment.evaluation.guideline_version
     rating = Rating.objects.create(
         assignment=assignment,
         rater=assignment.rater,
@@ -144,6 +153,7 @@ def _store(
         comment=storable(comment[:LONGEST_COMMENT]) or "",
         seconds=active_seconds(seconds),
         extra=assignment.extra,
+        guideline_version=newest if guideline is None else min(max(guideline, 1), newest),
     )
     judgements_add(rating, values)
     if assignment.state != AssignmentState.RATED:
@@ -166,6 +176,7 @@ def change(
     key: UUID,
     shown: int | None = None,
     attempt: int | None = None,
+    guideline: int | None = None,
 ) -> Rating:
     """Replace the user's earlier verdict; the earlier one stays in the history.
 
@@ -182,7 +193,7 @@ def change(
         raise DeskRefused("outdated")
     canonical_values = _canonical(held, assignment, values, shown)
     judgements_mark(held.evaluation, held.rating, current=False)
-    return _store(held, RatingKind.CHANGE, canonical_values, comment, seconds, key)
+    return _store(held, RatingKind.CHANGE, canonical_values, comment, seconds, key, guideline)
 
 
 @transaction.atomic

@@ -17,6 +17,7 @@ from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 from judging.filters.row_filters import id_subquery
+from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
@@ -214,7 +215,8 @@ def _counts_of(raters: Collection[int]) -> dict[int, _RaterCounts]:
 def _items_left(rater: EvaluationRater, open_items: int, own: _RaterCounts) -> int:
     opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
-    return held + opened + _repeats_to_come(rater) + _gold_to_come(rater, opened)
+    repeats = _repeats_to_come(rater) + version_repeats_to_come(rater.evaluation, rater)
+    return held + opened + repeats + _gold_to_come(rater, opened)
 
 
 def _repeats_to_come(rater: EvaluationRater) -> int:
@@ -222,11 +224,14 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
     if not rater.evaluation.repeat_share:
         return 0
     own = Assignment.objects.filter(rater=rater).exclude(state=AssignmentState.RELEASED)
-    twice = Item.objects.filter(IN_PLAY, evaluation=rater.evaluation_id, repeats__isnull=False)
+    twice = Item.objects.filter(
+        IN_PLAY, evaluation=rater.evaluation_id, repeats__isnull=False, repeats__version_repeat=None
+    )
     had = own.values("item")
     opened = twice.filter(free__gt=0).exclude(pk__in=had).count()
     rated = twice.filter(pk__in=had.exclude(state=AssignmentState.SKIPPED)).count()
-    return max(0, opened + rated - own.filter(item__repeat_of__isnull=False).count())
+    given = own.filter(item__repeat_of__isnull=False, item__version_repeat=None).count()
+    return max(0, opened + rated - given)
 
 
 def _gold_to_come(rater: EvaluationRater, opened: int) -> int:

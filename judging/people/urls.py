@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from judging.people.guidelines import views as guidelines
 from judging.people.views import adjudication, evaluations, gold, new, states
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
@@ -19,6 +20,7 @@ organisers = (
         path("<int:pk>/resume/", evaluations.act, {"action": "resume"}, name="resume"),
         path("<int:pk>/end-pilot/", evaluations.act, {"action": "end_pilot"}, name="end_pilot"),
         path("<int:pk>/schedule/", states.schedule, name="schedule"),
+        path("<int:pk>/guideline/", guidelines.guideline, name="guideline"),
         path("<int:pk>/close/", evaluations.act, {"action": "close"}, name="close"),
         path("<int:pk>/reopen/", evaluations.act, {"action": "reopen"}, name="reopen"),
         path("<int:pk>/archive/", evaluations.act, {"action": "archive"}, name="archive"),

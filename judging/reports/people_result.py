@@ -30,7 +30,7 @@ from judging.records.access import get_run
 from judging.records.models import Run
 from judging.reports.figures import for_page
 from judging.reports.headline import sentence_html, values_of
-from judging.reports.labels import ValueFormat, beside, share_interval
+from judging.reports.labels import ValueFormat, beside, share_interval, version_sentences
 from judging.reports.page.tables import category_share
 from judging.reports.people_outcomes import RaterText, rated_criteria
 from judging.reports.selectors import metrics_of, series_of
@@ -72,7 +72,8 @@ class CandidateLine:
 class CriterionResult:
     """One criterion. `lines`: the candidates, best first. `lead`: the report's headline; '' without values. `steps`:
     counts of each verdict on two candidates. `kinds`: (name, number of items, code) of each kind of outcome that
-    occurs, if several people rated an item. `texts`: the newest ones of a criterion of free text.
+    occurs, if several people rated an item. `texts`: the newest ones of a criterion of free text. `versions`: a
+    sentence if the figures mix versions of the guideline.
     """
 
     criterion: Criterion
@@ -82,6 +83,7 @@ class CriterionResult:
     agreement: Mapping[str, Any] | None
     kinds: list[tuple[str, int, ItemKind]] = field(default_factory=list)
     texts: Sequence[RaterText] = ()
+    versions: Sequence[str] = ()
 
     @property
     def rated(self) -> bool:
@@ -136,7 +138,10 @@ def results_of(run: Run, document: Document, series: Mapping[str, int]) -> list[
             continue
         lead = _lead(document, metrics[name], series) if name in metrics else ""
         kinds = _kinds(criterion, rated.outcomes.kinds)
-        results.append(CriterionResult(criterion, lines, lead, steps, agreement.get(name), kinds))
+        versions = version_sentences(document, name)
+        results.append(
+            CriterionResult(criterion, lines, lead, steps, agreement.get(name), kinds, versions=versions)
+        )
     return results
 
 

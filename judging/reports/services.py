@@ -9,6 +9,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.frame import ScaledMetric
 from judging.engine.budget import MILLION
 from judging.engine.candidates import GeneratingCandidate, generating_candidates
+from judging.people.guidelines.selectors import mixed_versions
 from judging.people.selectors import evaluations_of
 from judging.records.models import Run
 from judging.records.seal import sealed_count
@@ -31,8 +32,9 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     """The document of `report --json`, in strict JSON types.
 
     For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
-    `left_out`, `headline` (see `headlines`), `licences`, `overridden` in each cell, and the shares of verdicts (see
-    `verdict_shares`). Without `figures`, the current ones are used.
+    `left_out`, `guideline_versions` ({metric: {version: ratings}} where people's ratings mix several), `headline` (see
+    `headlines`), `licences`, `overridden` in each cell, and the shares of verdicts (see `verdict_shares`). Without
+    `figures`, the current ones are used.
     """
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())
@@ -44,6 +46,10 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         "dataset": version.dataset.name,
         "version": version.number,
         "left_out": left_out(run),
+        "guideline_versions": {
+            name: {str(version): ratings for version, ratings in counts.items()}
+            for name, counts in mixed_versions(evaluations_of(run)).items()
+        },
         **shown_figures(current.report, metrics),
         "cost": cost_of(run, current.retries),
     }

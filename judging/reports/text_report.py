@@ -60,6 +60,7 @@ def _metric(document: Document, metric: str) -> str:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
         parts.append(columns([heads, *pairs]))
     parts += [*_shares(cells), *labels.note_sentences(cells, under(document, "side_by_side", metric))]
+    parts += labels.version_sentences(document, metric)
     return "\n\n".join(["\n".join(parts), *_sections(document, metric, cells)])
 
 

@@ -172,7 +172,7 @@ table(
     GET,
     WORK,
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
-    "people:change_gold people:rater",
+    "people:change_gold people:rater people:guideline",
 )
 table(
     POST,

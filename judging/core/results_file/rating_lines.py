@@ -46,6 +46,7 @@ class RatingLine:
     comment: str = ""
     at: datetime | None = None
     current: bool = True
+    guideline_version: int | None = None
 
 
 def read_lines(text: str, criteria: Sequence[Criterion]) -> Iterator[RatingLine | RefusedLine]:
@@ -109,7 +110,7 @@ def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[
     return record | {"values": values}
 
 
-_NUMBERS = ("item", "row", "answer", "other_answer", "shown_first", "seconds")
+_NUMBERS = ("item", "row", "answer", "other_answer", "shown_first", "seconds", "guideline_version")
 
 
 def _number(cell: str) -> Any:
@@ -157,6 +158,7 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
         comment=_text(record, "comment"),
         at=_moment(record.get("at")),
         current=record.get("current") is not False,
+        guideline_version=_whole(record, "guideline_version"),
     )
 
 

@@ -161,6 +161,7 @@ def verdict(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> Http
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
         "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),  # from a page of an earlier release
+        "guideline": whole(request.POST.get("guideline", "")),
     }
     if attempt := whole(request.POST.get("attempt", "")):
         return _done(request, assignment.evaluation, ratings.change, **arguments, attempt=attempt)

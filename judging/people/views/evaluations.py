@@ -94,7 +94,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             entry.candidate for entry in evaluation.run.run_candidates.select_related("candidate")
         ],
         "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
-        "repeats": Item.objects.filter(evaluation=evaluation, repeat_of__isnull=False).count(),
+        "repeats": evaluation.items.filter(repeat_of__isnull=False, version_repeat=None).count(),
         "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
     }
     if part_wanted(request) and "part" in request.GET:

@@ -234,6 +234,7 @@ class _Maker:
             notes=[
                 *labels.note_sentences(cells, under(self.document, "side_by_side", metric.name)),
                 *labels.cluster_sentences(cells),
+                *labels.version_sentences(self.document, metric.name),
             ],
             forms=[
                 (translated(FORMS[form].name), count, links.to_form(metric.name, form))
