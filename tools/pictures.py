@@ -106,6 +106,7 @@ def editor(visit: Visit) -> None:
 def desk(visit: Visit) -> None:
     visit.open("rating/")
     visit.follow(r"/desk/\d+/$")
+    visit.page.locator("#reading button").click()
 
 
 def judgement(visit: Visit) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from judging.people.guidelines import desk_views as desk_guideline
 from judging.people.guidelines import views as guidelines
 from judging.people.views import adjudication, evaluations, gold, new, states
 from judging.people.views import desk as rate
@@ -65,6 +66,8 @@ desk = (
         path("give-back/", rate.give_back, name="give_back"),
         path("mine/", rate.mine, name="mine"),
         path("undo/", rate.undo, name="undo"),
+        path("guideline/", desk_guideline.guideline, name="guideline"),
+        path("guideline/understood/", desk_guideline.understood, name="understood"),
         path("<uuid:token>/", rate.item, name="item"),
         path("<uuid:token>/verdict/", rate.verdict, name="verdict"),
         path("<uuid:token>/skip/", rate.skip, name="skip"),

@@ -2,6 +2,7 @@
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { attend, elapsed, foldReference, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { guidelineVersion, noticeVersion, readFirst } from "./desk/guideline.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
@@ -69,6 +70,7 @@ function show(article, values, comment) {
   article.focus({ preventScroll: true });
   window.scrollTo(0, 0);
   toLastQuestion(article);
+  readFirst(submissions.token);
 }
 
 /** Fetches items until none are available. The server limits how many a page may hold. */
@@ -130,6 +132,7 @@ function handleResponse(data, before = failures) {
   if (submissions.entries.length || before !== failures) updateStatus();
   else recovered();
   state = data.state ?? state;
+  noticeVersion(data.guideline);
   if ("open" in data) openOrClose(data.open && data.code !== "closed");
 }
 
@@ -197,7 +200,7 @@ document.addEventListener("visibilitychange", () => document.visibilityState ===
 function submit() {
   if (!current || !form.complete(status.dataset.choose)) return;
   const { verdictUrl, attempt } = current.dataset;
-  submitAndAdvance(verdictUrl, { ...form.fields, attempt, seconds: elapsed() });
+  submitAndAdvance(verdictUrl, { ...form.fields, attempt, seconds: elapsed(), guideline: guidelineVersion() });
 }
 
 function skip(reason, comment) {

@@ -18,6 +18,8 @@ from evalsite.accounts.models import Project, Role, User
 from judging.core.people.criteria import Criterion
 from judging.people import assignments
 from judging.people.assignments import raters_add
+from judging.people.guidelines.models import GuidelineReading
+from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Assignment, Evaluation, Rating
 from judging.people.services import evaluation_close
 from judging.records.models import Judgement
@@ -25,7 +27,7 @@ from tests.browser.targets import small_targets
 from tests.browser.waiting import until
 from tests.conftest import member
 from tests.judging.checklists.helpers import RUBRIC, with_rubrics
-from tests.judging.people.make import QUALITY, make_evaluation
+from tests.judging.people.make import QUALITY, has_read, make_evaluation
 from tests.judging.people.make import give as give_rating
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,6 +43,7 @@ def desk(enter: Enter, project: Project, rita: User) -> Callable[..., Page]:
 
     def opened(**wanted: object) -> Page:
         evaluation = make_evaluation(project, [rita], **wanted)  # type: ignore[arg-type]
+        has_read(evaluation, rita)
         page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
         expect(shown(page)).to_have_count(1)
         return page
@@ -196,6 +199,27 @@ def test_the_guideline_opens_beside_what_is_worked_on(
     expect(page.get_by_label("Equal")).to_be_checked()
 
 
+def test_the_guideline_is_read_first_and_again_after_a_change(
+    enter: Enter, project: Project, rita: User, alice: User
+) -> None:
+    evaluation = make_evaluation(project, [rita])
+    page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
+    reading, shown_item = page.locator("#reading"), item_of(page)
+    expect(reading).to_contain_text("Which one helps more?")
+    page.keyboard.press("Enter")
+    expect(reading).to_be_hidden()
+    assert item_of(page) == shown_item
+    until(page, lambda: GuidelineReading.objects.get().understood_at is not None)
+    guideline_change(evaluation=evaluation, texts=GuidelineTexts("Read twice."), seen=1, by=alice)
+    give(page, "2", "Enter")
+    expect(reading).to_contain_text("The guideline has changed")
+    expect(reading).to_contain_text("Read twice.")
+    page.get_by_role("button", name="Understood").click()
+    give(page, "2", "Enter")
+    until(page, lambda: Rating.objects.count() == 2)
+    assert sorted(Rating.objects.values_list("guideline_version", flat=True)) == [1, 2]
+
+
 def test_a_lost_session_loses_no_verdict(
     desk: Callable[..., Page], enter: Enter, rita: User, console: list[str]
 ) -> None:
@@ -221,6 +245,7 @@ def test_what_is_given_while_someone_else_is_signed_in_waits_for_its_rater(
     sent(page)
     ravi, mine = member("ravi", project, Role.RATER), page.context.cookies()
     raters_add(evaluation=Evaluation.objects.get(), users=[ravi])
+    has_read(Evaluation.objects.get(), ravi)
     give_rating(assignments.claim(evaluation=Evaluation.objects.get(), user=ravi)[0], "A>B")
     page.reload()  # so that the server, not the page, knows what the last rating was
     page.context.add_cookies(session_of(ravi, mine))
@@ -245,6 +270,7 @@ def test_the_next_users_page_says_whose_ratings_wait_and_keeps_them(
     page = desk(rows=4, overlap=2)
     ravi, mine = member("ravi", project, Role.RATER), page.context.cookies()
     raters_add(evaluation=Evaluation.objects.get(), users=[ravi])
+    has_read(Evaluation.objects.get(), ravi)
     page.context.clear_cookies()
     give(page, "4", "Enter")
     expect(page.locator("#status")).to_contain_text("Signed out, 1 rating waiting")

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from evalsite.accounts.models import Project, User
 from judging.people.models import Assignment, Evaluation, Rating
 from tests.browser.waiting import until
-from tests.judging.people.make import make_evaluation
+from tests.judging.people.make import has_read, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Enter = Callable[..., Page]
@@ -30,6 +30,7 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 @pytest.fixture
 def desk(enter: Enter, evaluation: Evaluation, rita: User) -> Page:
     """The desk with one item rated and the second one shown."""
+    has_read(evaluation, rita)
     page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
     for key in ("2", "Enter"):
         page.keyboard.press(key)

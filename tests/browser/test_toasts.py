@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from evalsite.accounts.models import Project, User
-from tests.judging.people.make import QUALITY, make_evaluation
+from tests.judging.people.make import QUALITY, has_read, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Enter = Callable[..., Page]
@@ -43,6 +43,7 @@ def test_on_the_desk_a_toast_leaves_the_whole_form_free(
 ) -> None:
     criteria = [QUALITY, QUALITY.__class__(name="tone", scale="ten")]
     evaluation = make_evaluation(project, [rita], side_by_side=False, criteria=criteria)
+    has_read(evaluation, rita)
     page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
     page.set_viewport_size({"width": size[0], "height": size[1]})
     toasted(page, LONG, "Saved.")

@@ -159,8 +159,10 @@ table(
     "metrics:past_replies metrics:leave metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")
-table(GET, RATE, "desk:page desk:items desk:mine", superuser="404")  # Rita and Adam are its raters
-table(POST, RATE, "desk:undo desk:give_back", superuser="404")
+table(
+    GET, RATE, "desk:page desk:items desk:mine desk:guideline", superuser="404"
+)  # Rita and Adam are its raters
+table(POST, RATE, "desk:undo desk:give_back desk:understood", superuser="404")
 table(GET, "rita", "desk:item desk:difference", superuser="404")  # Rita's own item
 table(
     POST,

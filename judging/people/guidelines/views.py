@@ -23,6 +23,7 @@ from judging.core.people.guideline_shift import MOST_REPEATS, Shift
 from judging.markdown import html_of
 from judging.people.access import get_evaluation
 from judging.people.guidelines.models import GuidelineVersion
+from judging.people.guidelines.reading import readings_of
 from judging.people.guidelines.repeats import version_repeats_expected
 from judging.people.guidelines.selectors import VersionLine, ratings_by_version, version_lines
 from judging.people.guidelines.services import (
@@ -85,6 +86,7 @@ def guideline(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             if done:
                 return redirect("people:guideline", slug, pk)
             context["effects"] = effects_of(evaluation)
+    context["readings"] = [] if evaluation.state == "draft" else readings_of(evaluation)
     context["versions"] = [_shown(evaluation, line) for line in version_lines(evaluation)]
     return render(request, "people/guideline.html", context, status=422 if form.errors else 200)
 

@@ -27,9 +27,9 @@ from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.people.parts import joined, parts_of
 from judging.core.people.study import StudyState
-from judging.markdown import html_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
+from judging.people.guidelines.reading import guideline_texts, reading_due
 from judging.people.item_criteria import criteria_for, has_checklist
 from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
 from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
@@ -269,12 +269,8 @@ def _page(
         "run": evaluation.run,
         "shows": [(show, _parts_shown(show.criteria, show.values) if of_item else []) for show in shows],
         "parts": parts,
-        "guidelines": [
-            (criterion.name, html_of(criterion.guideline))
-            for criterion in criteria.values()
-            if criterion.guideline.strip()
-        ],
-        "guideline": html_of(evaluation.guideline) if evaluation.guideline.strip() else "",
+        "texts": guideline_texts(evaluation),
+        "reading": reading_due(evaluation, signed_in(request), opens=bool(shown)),
         "progress": progress,
         "state": _state_for_rater(evaluation, progress),
         "skip_reasons": SkipReason.choices,
@@ -330,6 +326,7 @@ def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
         "left": progress.left,
         "open": state == "open",
         "state": state,
+        "guideline": evaluation.guideline_version,
         "token": get_token(request),
     }
 

@@ -12,6 +12,7 @@ from datasets.models import Candidate, Dataset, Response, Row, Version, VersionS
 from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion, canonical
 from judging.people import assignments, ratings
+from judging.people.guidelines.reading import guideline_understood
 from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
 from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
@@ -87,6 +88,12 @@ def about(
         choice={"about": run, **(sample or {})},
         **terms,
     )
+
+
+def has_read(evaluation: Evaluation, *users: User) -> None:
+    """Let raters have understood the guideline, so that their desk doesn't open it first."""
+    for user in users:
+        guideline_understood(evaluation=evaluation, user=user, version=evaluation.guideline_version)
 
 
 def give(assignment: Assignment, *values: Any, **more: Any) -> Rating:

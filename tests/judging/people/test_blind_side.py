@@ -98,7 +98,18 @@ def held_on_page(evaluation: Evaluation, rater: EvaluationRater) -> Iterator[Sho
     articles = ARTICLE.findall(client.get(address(evaluation)).text)
     have = ",".join(UUIDS.findall("".join(articles)))
     said = client.get(address(evaluation, "items"), {"have": have}, headers=JSON).json()
-    assert list(said) == ["items", "more", "held", "until", "progress", "left", "open", "state", "token"]
+    assert list(said) == [
+        "items",
+        "more",
+        "held",
+        "until",
+        "progress",
+        "left",
+        "open",
+        "state",
+        "guideline",
+        "token",
+    ]
     assert {one["id"] for one in said["items"]} < set(said["held"])
     own = {one.token: one for one in Assignment.objects.filter(rater=rater)}
     for article in (*articles, *(one["html"].strip() for one in said["items"])):

@@ -9,8 +9,9 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from evalsite.accounts.models import Project, User
+from judging.core.people.criteria import Criterion
 from judging.people import assignments
-from judging.people.guidelines.models import VersionRepeat
+from judging.people.guidelines.models import GuidelineReading, VersionRepeat
 from judging.people.guidelines.selectors import ratings_by_version, version_lines
 from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Evaluation, Rating
@@ -21,7 +22,7 @@ from judging.records.models import Judgement
 from judging.reports.labels import version_sentences
 from judging.reports.services import report_document
 from tests.conftest import ClientOf
-from tests.judging.people.make import QUALITY, give, lines_of, make_evaluation, rate_all
+from tests.judging.people.make import QUALITY, give, has_read, lines_of, make_evaluation, rate_all
 
 pytestmark = pytest.mark.django_db
 TEXTS = GuidelineTexts("Read twice.", {0: "Five only without a flaw."})
@@ -163,3 +164,45 @@ def test_a_changed_guideline_of_a_large_shift_is_shown_with_its_interval(
     evaluation = changed(evaluation, alice)
     rate_all(evaluation, rita, 3)
     assert "+1" in client_of(alice).get(page_of(evaluation)).text
+
+
+def desk_of(evaluation: Evaluation) -> str:
+    return f"/p/physics/desk/{evaluation.run_id}/"
+
+
+def test_the_guideline_opens_at_the_first_item_until_it_is_understood(
+    evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client = client_of(rita)
+    assert "data-due open" in client.get(desk_of(evaluation)).text
+    reading = GuidelineReading.objects.get()
+    assert (reading.version, reading.understood_at) == (1, None)
+    assert client.post(f"{desk_of(evaluation)}guideline/understood/", {"version": "1"}).status_code == 302
+    assert "data-due" not in client.get(desk_of(evaluation)).text
+    assert GuidelineReading.objects.get().understood_at is not None
+
+
+def test_it_opens_again_after_a_change(
+    evaluation: Evaluation, rita: User, alice: User, client_of: ClientOf
+) -> None:
+    client, json_please = client_of(rita), {"Accept": "application/json"}
+    has_read(evaluation, rita)
+    changed(evaluation, alice)
+    assert client.get(f"{desk_of(evaluation)}items/").json()["guideline"] == 2
+    told = client.get(f"{desk_of(evaluation)}guideline/").json()
+    assert (told["version"], told["due"], "Read twice." in told["html"]) == (2, True, True)
+    client.post(f"{desk_of(evaluation)}guideline/understood/", {"version": "2"}, headers=json_please)
+    assert client.get(f"{desk_of(evaluation)}guideline/").json()["due"] is False
+
+
+def test_nothing_opens_without_a_guideline(project: Project, rita: User, client_of: ClientOf) -> None:
+    evaluation = make_evaluation(project, [rita], side_by_side=False, criteria=[Criterion(name="quality")])
+    assert "data-due" not in client_of(rita).get(desk_of(evaluation)).text
+    assert not GuidelineReading.objects.exists()
+
+
+def test_the_organiser_sees_who_has_read_it(
+    evaluation: Evaluation, rita: User, alice: User, client_of: ClientOf
+) -> None:
+    client_of(rita).get(desk_of(evaluation))
+    assert "Read by" in client_of(alice).get(page_of(evaluation)).text
