@@ -106,6 +106,8 @@ class Action(models.TextChoices):
     GOLD_RULE_CHANGED = "gold.rule_changed", _("Pass mark of gold changed")
     RATER_PAUSED = "rater.paused", _("Rater paused")
     RATER_RESUMED = "rater.resumed", _("Rater resumed")
+    RATER_SET_ASIDE = "rater.set_aside", _("Ratings of a rater set aside")
+    RATER_COUNTED = "rater.counted", _("Ratings of a rater counted again")
     RATER_ADDED = "rater.added", _("Rater added")
     RATER_LEFT = "rater.left", _("Rater removed")
     GUIDELINE_CHANGED = "guideline.changed", _("Guideline changed")

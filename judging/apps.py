@@ -124,6 +124,7 @@ class JudgingConfig(AppConfig):
             "judging.reports.comparison.api",
             "judging.people.api",
             "judging.people.gold_api",
+            "judging.people.study_api",
             "judging.look.api",
             "judging.trust.api",
         ]

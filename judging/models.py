@@ -7,6 +7,7 @@ import judging.endpoints.models
 import judging.look.models
 import judging.metrics.models
 import judging.people.guidelines.models
+import judging.people.import_models
 import judging.people.models
 import judging.records.models
 import judging.reports.models

@@ -16,7 +16,8 @@ from evalsite.audit import Action
 from evalsite.derived import of_subjects
 from evalsite.web.numbers import whole
 from judging.look.models import Note
-from judging.people.models import Evaluation, Rating, RatingsImport
+from judging.people.import_models import RatingsImport
+from judging.people.models import Evaluation, Rating
 from judging.records.models import PEOPLE, Judgement, Override, Run
 from judging.reports.comparison.stored import changes_of_runs
 from judging.reports.models import ReportLink

@@ -51,6 +51,7 @@ from judging.look.models import (
 from judging.metrics.lint import OF_VERSION as LINTS_OF_VERSION
 from judging.metrics.models import GalleryEntry, Metric, MetricVersion
 from judging.people.guidelines.models import GuidelineReading, GuidelineVersion, VersionRepeat
+from judging.people.import_models import RatingsImport
 from judging.people.models import (
     Adjudication,
     Assignment,
@@ -58,7 +59,6 @@ from judging.people.models import (
     EvaluationRater,
     Item,
     Rating,
-    RatingsImport,
     SentItem,
 )
 from judging.records.models import (

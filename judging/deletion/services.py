@@ -25,7 +25,8 @@ from judging.deletion.kinds import KINDS, Scope, contents, file_names, version_n
 from judging.deletion.models import Deletion
 from judging.deletion.rows import delete_rows, still_used
 from judging.engine.candidates import source_of
-from judging.people.models import Evaluation, ImportState, RatingsImport
+from judging.people.import_models import ImportState, RatingsImport
+from judging.people.models import Evaluation
 from judging.records.models import IMPORTED, INFER, PEOPLE, WORKED_ON, Run
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
 from judging.trust.models import Split

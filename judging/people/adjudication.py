@@ -22,7 +22,7 @@ from judging.people.assignments import audit
 from judging.people.item_criteria import criteria_for
 from judging.people.judgements import figures_change
 from judging.people.labels import labelled_kinds, values_of
-from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
+from judging.people.models import Adjudication, Assignment, Evaluation, Item
 from judging.people.outcomes import item_kinds
 from judging.people.progress import rated
 from judging.people.sent_items import decided_items, sent_items
@@ -89,7 +89,7 @@ def with_questions(evaluation: Evaluation, entries: Sequence[Differing]) -> list
 
 def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
     """All current verdicts on an item, (values, comment), in an order that does not reveal the raters."""
-    assignments = Assignment.objects.filter(item=item, state=AssignmentState.RATED, rating__isnull=False)
+    assignments = Assignment.objects.counted().filter(item=item)
     texts = assignments.order_by("pk").values_list("rating__values", "rating__comment")
     verdicts = [(values_of(values), comment) for values, comment in texts]
     random.Random(f"adjudicate:{item.pk}").shuffle(verdicts)

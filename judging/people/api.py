@@ -29,8 +29,9 @@ from judging.core.results_file.records import RefusedLine
 from judging.people import services, states
 from judging.people.access import get_evaluation, rates_here
 from judging.people.api_forms import CriterionIn, EvaluationIn, filled_forms
+from judging.people.import_models import RatingsImport
 from judging.people.labels import bad_line_sentence, import_problem
-from judging.people.models import Evaluation, RatingsImport
+from judging.people.models import Evaluation
 from judging.people.progress import overall
 from judging.people.rating_export import csv_lines, jsonl_lines, record_page
 from judging.people.rating_import import MOST_BYTES, import_begin

@@ -55,7 +55,7 @@ def claim(
     """
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    if rater is None or rater.paused_at is not None or not evaluation.open:
+    if rater is None or rater.stopped or not evaluation.open:
         return []
     if evaluation.pilot_below is not None and not rater.in_pilot:
         return []
@@ -118,7 +118,9 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     )
     ended = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
     had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=ended))
-    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None, paused_at=None)
+    raters = EvaluationRater.objects.filter(
+        evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
+    )
     items = evaluation.items_count
     if evaluation.pilot_below is not None:
         raters, items = raters.filter(in_pilot=True), evaluation.pilot_items or 0

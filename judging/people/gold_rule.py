@@ -20,9 +20,8 @@ from judging.people.progress import Hits
 
 def gold_items_right(evaluation: Evaluation, rater: EvaluationRater | None = None) -> dict[int, Hits]:
     """{rater: gold items of which all known answers were hit}, since the rater was last let in again."""
-    rated = Assignment.objects.filter(
-        evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False, item__gold_removed=False
-    ).exclude(item__gold="")
+    rated = Assignment.objects.counted().filter(evaluation=evaluation, item__gold_removed=False)
+    rated = rated.exclude(item__gold="")
     if rater is not None:
         rated = rated.filter(rater=rater)
     right: dict[int, Hits] = defaultdict(Hits)

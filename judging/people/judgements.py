@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.db.models import F
 
@@ -12,6 +12,7 @@ from datasets.core.variables import response_data
 from judging.core.candidates import flags_of
 from judging.core.people.parts import outcome_of_rating
 from judging.core.values import NO_SCORE, SCORED, UNPARSED, Value
+from judging.filters.row_filters import id_subquery
 from judging.people.item_criteria import has_checklist, rubric_in
 from judging.people.models import AssignmentState, Evaluation, Item, Rating
 from judging.records.json_text import storable
@@ -78,14 +79,23 @@ def unsaved_judgements(rating: Rating, values: Mapping[int, Value]) -> list[Judg
 
 def judgements_mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:
     """Withdraw a verdict's judgements, which stay as history, or make them current again."""
-    judgements = rating.judgements.all()
-    if not judgements.exists():
+    ratings_mark(evaluation, [rating.pk], current=current)
+
+
+def ratings_mark(evaluation: Evaluation, ratings: Collection[int], *, current: bool) -> None:
+    """The same for several ratings (ids). What is marked already is left as it is."""
+    judgements = Judgement.objects.filter(rating__in=id_subquery(list(ratings)), current=not current)
+    marked = list(judgements.values_list("pk", "state", "rating__extra"))
+    if not marked:
         return
     metrics_lock(evaluation.run_id)
-    states = Counter(judgements.values_list("state", flat=True))
-    judgements.update(current=current)
-    carry_over(evaluation.run_id, judgements)
-    count(evaluation, states, 1 if current else -1, extra=rating.extra)
+    changed = Judgement.objects.filter(pk__in=id_subquery([pk for pk, _state, _extra in marked]))
+    changed.update(current=current)
+    carry_over(evaluation.run_id, changed)
+    for extra in (False, True):
+        states = Counter(state for _pk, state, is_extra in marked if is_extra == extra)
+        if states:
+            count(evaluation, states, 1 if current else -1, extra=extra)
 
 
 def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
@@ -110,8 +120,8 @@ def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
     assignment, item = rating.assignment, rating.assignment.item
     judgements_mark(evaluation, rating, current=False)
     rating.judgements.all().delete()
-    freed = 0 if assignment.extra or not item.needed else 1
-    changes = {"rated": F("rated") - 1, "free": F("free") + freed}
+    taken = not assignment.extra
+    changes = {"rated": F("rated") - taken, "free": F("free") + (taken and bool(item.needed))}
     if assignment.ratings.count() == 1 and not assignment.draft:
         changes["assigned"] = F("assigned") - 1
         assignment.delete()

@@ -169,6 +169,9 @@ _BAD_LINES: dict[str, str | Promise] = {
     "text": gettext_lazy("“%(name)s” must be a string."),
     "moment": gettext_lazy("“at” is not a valid time such as 2026-05-31T12:00:00+08:00."),
     "no_rater": gettext_lazy("There is no rater called “%(name)s”. Add the person as a rater first."),
+    "set_aside": gettext_lazy(
+        "The ratings of “%(name)s” are set aside. Count them again first, on the rater's page."
+    ),
     "no_item": gettext_lazy("The rated item is missing: add item, or row and candidate."),
     "no_such_item": gettext_lazy("The evaluation has no such item."),
     "no_line": gettext_lazy("The row's rubric has no criterion with the id “%(name)s”."),

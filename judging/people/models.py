@@ -167,7 +167,7 @@ class Item(models.Model):
         default=1, help_text="number of ratings; 0: one by each rater who gets it"
     )
     free = models.PositiveSmallIntegerField(default=1, help_text="seats that are free")
-    rated = models.PositiveSmallIntegerField(default=0, help_text="number of its ratings that count")
+    rated = models.PositiveSmallIntegerField(default=0, help_text="number of its ratings that hold a seat")
     assigned = models.PositiveSmallIntegerField(default=0, help_text="number of raters who have had it")
 
     class Meta:
@@ -219,12 +219,21 @@ class EvaluationRater(models.Model):
         null=True, help_text="when they were let in again; earlier gold does not count for the pass mark"
     )
     work_told = models.BooleanField(default=False, help_text="whether webhooks were told that there is work")
+    set_aside_at = models.DateTimeField(
+        null=True, help_text="when their ratings were set aside: kept, shown, counted nowhere"
+    )
+    set_aside_reason = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["evaluation", "user"], name="evaluation_rater_once"),
             models.UniqueConstraint(fields=["evaluation", "pseudonym"], name="evaluation_pseudonym_once"),
         ]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether they can't rate now, because they are paused or their ratings are set aside."""
+        return self.paused_at is not None or self.set_aside_at is not None
 
 
 class AssignmentState(models.TextChoices):
@@ -233,6 +242,13 @@ class AssignmentState(models.TextChoices):
     SKIPPED = "skipped", _("skipped")
     RELEASED = "released", _("released")
     REASSIGNED = "reassigned", _("reassigned")
+
+
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    def counted(self) -> AssignmentQuerySet:
+        """Those whose rating counts: in force, and not of a rater whose ratings are set aside. Whatever computes
+        something from stored ratings reads them through this; the judgements of the others aren't current."""
+        return self.filter(state=AssignmentState.RATED, rating__isnull=False, rater__set_aside_at=None)
 
 
 class Assignment(models.Model):
@@ -262,9 +278,13 @@ class Assignment(models.Model):
         help_text="the rating in force",
     )
     draft = models.TextField(blank=True, default="", help_text="JSON {values, comment}, as shown")
-    extra = models.BooleanField(default=False, help_text="beyond the ratings that the item needs")
+    extra = models.BooleanField(
+        default=False, help_text="holds no seat: beyond the ratings that the item needs, or set aside"
+    )
     seconds = models.FloatField(default=0)
     rated_at = models.DateTimeField(null=True)
+
+    objects = AssignmentQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["item", "rater"], name="assignment_once")]
@@ -334,37 +354,6 @@ class Rating(models.Model):
 
     repeated = False
     """Whether a returned object existed already, so that nothing was created."""
-
-
-class ImportState(models.TextChoices):
-    WAITING = "waiting", _("waiting")
-    READING = "reading", _("importing")
-    UNDOING = "undoing", _("undoing import")
-    DONE = "done", _("imported")
-    UNDONE = "undone", _("not imported")
-
-
-class RatingsImport(models.Model):
-    """A ratings file: stored until it is read, and imported completely, or not at all if that fails or is stopped."""
-
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="imports")
-    file_name = models.CharField(max_length=255)
-    stored_as = models.CharField(max_length=100)
-    size = models.PositiveBigIntegerField(help_text="bytes")
-    state = models.CharField(max_length=8, choices=ImportState.choices, default=ImportState.WAITING)
-    lines = models.PositiveIntegerField(default=0, help_text="number of lines in the file; 0: not known yet")
-    line = models.PositiveIntegerField(default=0, help_text="the last line processed")
-    new = models.PositiveIntegerField(default=0)
-    already_imported = models.PositiveIntegerField(default=0, help_text="lines that were imported before")
-    not_current = models.PositiveIntegerField(default=0, help_text="lines that were changed or undone since")
-    invalid = models.PositiveIntegerField(default=0)
-    bad_lines = models.JSONField(default=list, help_text="[[line, code, params]] of the first invalid lines")
-    problem = models.CharField(
-        max_length=12, blank=True, default="", help_text="code of the reason why it was not imported"
-    )
-    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
-    ended_at = models.DateTimeField(null=True)
 
 
 class SentItem(models.Model):

@@ -63,8 +63,8 @@ def overall(evaluation: Evaluation) -> Overall:
     )
     since = clock.now() - _RECENT
     held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
-    recent = Assignment.objects.filter(
-        rater__evaluation=evaluation, state=AssignmentState.RATED, item__needed__gt=0, rated_at__gte=since
+    recent = Assignment.objects.counted().filter(
+        evaluation=evaluation, extra=False, item__needed__gt=0, rated_at__gte=since
     )
     return Overall(
         **sums, held=held.filter(extra=False).count(), stuck=_stuck(evaluation), an_hour=recent.count()
@@ -72,9 +72,11 @@ def overall(evaluation: Evaluation) -> Overall:
 
 
 def _stuck(evaluation: Evaluation) -> int:
-    raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None)
+    here = {"left_at": None, "set_aside_at": None}  # who is paused, or not in the pilot, may rate later
+    raters = EvaluationRater.objects.filter(evaluation=evaluation, **here)
     gone = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
-    had = Count("assignments", filter=Q(assignments__rater__left_at=None, assignments__state__in=gone))
+    of_these = Q(**{f"assignments__rater__{name}": value for name, value in here.items()})
+    had = Count("assignments", filter=of_these & Q(assignments__state__in=gone))
     opened = Item.objects.filter(evaluation=evaluation, free__gt=0).annotate(had=had)
     count = raters.count()
     return opened.filter(had__gte=count).count() if count else 0
@@ -148,7 +150,7 @@ def _rated_assignments(evaluation: Evaluation) -> QuerySet[Assignment]:
 
 def rated(evaluation: Evaluation, items: Collection[int] | None = None) -> Rated:
     """All current verdicts on ordinary items, canonical; with `items` only on these."""
-    assignments = _rated_assignments(evaluation).filter(item__needed__gt=0)
+    assignments = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
     if items is not None:
         assignments = assignments.filter(item__in=items)
     values: Rated = defaultdict(dict)

@@ -16,7 +16,7 @@ from judging.core.people.quality import Figure, RatedValue, StudyRatings, Thresh
 from judging.core.values import Value
 from judging.people.gold_rule import gold_items_right
 from judging.people.labels import values_of
-from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Rating
+from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.records.seal import sealed_items
 
 _CACHE_SECONDS = 86_400
@@ -76,11 +76,13 @@ def _state(evaluation: Evaluation, sealed: Iterable[int]) -> tuple[Any, ...]:
     last = Rating.objects.filter(rater__evaluation=evaluation).aggregate(last=Max("pk"))["last"]
     gold = Item.objects.filter(evaluation=evaluation).exclude(gold="").order_by("pk")
     since = evaluation.raters.exclude(gold_since=None).order_by("pk")
+    aside = evaluation.raters.exclude(set_aside_at=None).order_by("pk")
     return (
         last,
         evaluation.gold_mark,
         list(gold.values_list("pk", "gold", "gold_removed")),
         list(since.values_list("pk", "gold_since")),
+        list(aside.values_list("pk", flat=True)),
         sorted(sealed),
     )
 
@@ -100,13 +102,10 @@ def study_ratings(evaluation: Evaluation, sealed: Iterable[int] = ()) -> StudyRa
 
 
 def _rated(evaluation: Evaluation) -> list[_Rated]:
-    assignments = Assignment.objects.filter(
-        evaluation=evaluation,
-        state=AssignmentState.RATED,
-        rating__isnull=False,
-        item__gold="",
-        item__version_repeat=None,
-    ).order_by("item", "rater")
+    assignments = Assignment.objects.counted().filter(
+        evaluation=evaluation, item__gold="", item__version_repeat=None
+    )
+    assignments = assignments.order_by("item", "rater")
     parts = ("rater", "item", "item__row", "item__repeat_of", "shown_first", "rating__seconds")
     return [
         _Rated(rater, item, row, repeat_of, shown_first, seconds, values_of(text))

@@ -23,6 +23,7 @@ from judging.core.results_file.fields import Refusal
 from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
+from judging.people.import_models import RatingsImport
 from judging.people.item_criteria import criteria_for, has_checklist, rubric_in
 from judging.people.judgements import count, unsaved_judgements
 from judging.people.models import (
@@ -33,7 +34,6 @@ from judging.people.models import (
     Item,
     Rating,
     RatingKind,
-    RatingsImport,
 )
 from judging.people.ratings import LONGEST_COMMENT
 from judging.records.json_text import storable
@@ -179,6 +179,8 @@ class RatingBatch:
         rater = self.raters.get(line.rater)
         if rater is None:
             raise Refusal("no_rater", name=line.rater)
+        if rater.set_aside_at is not None:
+            raise Refusal("set_aside", name=line.rater)
         if line.key and self.keys.get(line.key) == self.evaluation.pk:
             return False  # even if its answers have other names now
         match = self._item(line)
@@ -267,7 +269,7 @@ class RatingBatch:
             ratings_import=self.ratings_import,
             at=at,
         )
-        item.rated += 1
+        item.rated += not assignment.extra
         assignment.state, assignment.rated_at = AssignmentState.RATED, at
         if assignment.shown_first != side:  # a page that still shows it with the other side must not rate it
             assignment.token = uuid4()

@@ -24,7 +24,7 @@ from judging.records.seal import sealed_items
 _BATCH = 500
 VALUE, DECIDED, OUTCOME = "value: ", "adjudicated: ", "outcome: "
 """Prefixes of the columns of criteria in CSV."""
-LATER_COLUMNS = ("guideline_version",)
+LATER_COLUMNS = ("guideline_version", "set_aside")
 """Columns of CSV after those by which our tables are recognised."""
 
 
@@ -34,6 +34,7 @@ def records(
     """All current verdicts by item; with `history` also those changed or undone.
 
     Ratings of a sealed test are left out.
+    `set_aside`: kept, but counted nowhere.
     `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`. `outcome`: the
     kind of the item's outcome, by criterion; None for gold items and repeats.
     """
@@ -162,6 +163,7 @@ def _record(
         "attempt": rating.attempt,
         "current": current,
         "extra": rating.extra,
+        "set_aside": rating.rater.set_aside_at is not None,
         "gold": bool(item.gold),
         "repeat_of": item.repeat_of.number if item.repeat_of else None,
         "drawn_with": item.drawn_with,

@@ -21,8 +21,9 @@ from evalsite.tasks.jobs import Hold
 from judging.core.results_file.rating_lines import read_lines
 from judging.core.results_file.records import RefusedLine
 from judging.people.assignments import audit, locked
+from judging.people.import_models import ImportState, RatingsImport
 from judging.people.judgements import rating_forget
-from judging.people.models import Evaluation, ImportState, Rating, RatingsImport
+from judging.people.models import Evaluation, Rating
 from judging.people.rating_batch import RatingBatch
 from judging.records.json_text import storable
 

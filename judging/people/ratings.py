@@ -114,7 +114,7 @@ def _current_verdict(assignment: Assignment) -> Rating | None:
 def _check_open(held: Assignment) -> None:
     if not held.evaluation.open:
         raise DeskRefused("paused" if held.evaluation.state == "paused" else "closed")
-    if held.rater.paused_at is not None:
+    if held.rater.stopped:
         raise DeskRefused("paused")
     if held.rater.left_at is not None:
         raise DeskRefused("left")
@@ -156,7 +156,7 @@ def _store(
         guideline_version=newest if guideline is None else min(max(guideline, 1), newest),
     )
     judgements_add(rating, values)
-    if assignment.state != AssignmentState.RATED:
+    if assignment.state != AssignmentState.RATED and not assignment.extra:
         Item.objects.filter(pk=assignment.item_id).update(rated=F("rated") + 1)
     assignment.state, assignment.rating, assignment.draft = AssignmentState.RATED, rating, ""
     assignment.rated_at, assignment.seconds = clock.now(), assignment.seconds + rating.seconds
@@ -261,7 +261,8 @@ def _withdraw(held: Assignment, last: Rating) -> None:
         return
     if last.kind == RatingKind.VERDICT:
         judgements_mark(held.evaluation, last, current=False)
-        Item.objects.filter(pk=held.item_id).update(rated=F("rated") - 1)
+        if not held.extra:
+            Item.objects.filter(pk=held.item_id).update(rated=F("rated") - 1)
         _update(held, rating=None, rated_at=None, draft=_as_draft(held, last))
     else:
         take_seat(held)

@@ -184,7 +184,7 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
         return RaterProgress(0, 0, None)
     own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
     left = _items_left(rater, opened, own)
-    return RaterProgress(own.states[AssignmentState.RATED], left, pace(rater), rater.paused_at is not None)
+    return RaterProgress(own.states[AssignmentState.RATED], left, pace(rater), rater.stopped)
 
 
 @dataclass(slots=True)
@@ -322,7 +322,7 @@ def said_of(items: Sequence[int]) -> list[PersonVerdict]:
     """All current verdicts on these items, adjudications last."""
     if not items:
         return []
-    assignments = Assignment.objects.filter(item__in=items, state=AssignmentState.RATED, rating__isnull=False)
+    assignments = Assignment.objects.counted().filter(item__in=items)
     parts = ("item__evaluation__run", "item__response__candidate", "item__other_response__candidate")
     rated = list(assignments.select_related("rater", "rating", *parts).order_by("pk")[:MOST])
     overridden = _overrides([assignment.rating_id for assignment in rated if assignment.rating_id])

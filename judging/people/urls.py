@@ -39,6 +39,8 @@ organisers = (
             {"pause": False},
             name="resume_rater",
         ),
+        path("<int:pk>/raters/<int:rater>/set-aside/", rater_views.set_aside, name="set_aside"),
+        path("<int:pk>/raters/<int:rater>/count-again/", rater_views.count_again, name="count_again"),
         path("<int:pk>/items/", evaluations.items, name="items"),
         path("<int:pk>/items/<int:number>/", evaluations.item, name="item"),
         path("<int:pk>/items/<int:number>/reassign/", evaluations.reassign, name="reassign"),

@@ -14,7 +14,7 @@ from judging.core.values import Value, scale_level
 from judging.filters.addresses import judgement_url
 from judging.filters.conditions import by_response
 from judging.messages import verdict_texts
-from judging.people.models import Adjudication, Assignment, AssignmentState
+from judging.people.models import Adjudication, Assignment
 from judging.people.selectors import evaluations_of
 from judging.records.models import Judgement, JudgeReply, Run
 from judging.records.seal import sealed_items
@@ -181,7 +181,7 @@ def _comments(run: Run, metric: ScaledMetric, answer_ids: Sides) -> dict[Sides, 
         "item__needed__gt": 0,
     }
     sealed = {row for evaluation in evaluations_of(run) for row in sealed_items(evaluation.run)}
-    rated = Assignment.objects.filter(**about, state=AssignmentState.RATED).exclude(rating__comment="")
+    rated = Assignment.objects.counted().filter(**about).exclude(rating__comment="")
     rated = rated.exclude(item__row__in=sealed)
     sides = ("item__response", "item__other_response")
     said = [*rated.order_by("pk").values_list(*sides, "rater__pseudonym", "rating__comment")]

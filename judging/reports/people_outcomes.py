@@ -13,7 +13,7 @@ from judging.core.people.criteria import Criterion
 from judging.core.people.item_outcomes import kind_of_item, without_majority
 from judging.core.values import Value
 from judging.people.labels import values_of
-from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, Item
+from judging.people.models import Adjudication, Assignment, Evaluation, Item
 from judging.people.progress import rated
 from judging.people.selectors import evaluations_of
 from judging.records.models import Run
@@ -134,9 +134,8 @@ def texts_of(evaluation: Evaluation) -> Mapping[int, list[RaterText]]:
     }
     if not texts:
         return {}
-    ratings = Assignment.objects.filter(
-        rater__evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False, item__needed__gt=0
-    ).exclude(item__row__in=sealed_items(evaluation.run))
+    ratings = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
+    ratings = ratings.exclude(item__row__in=sealed_items(evaluation.run))
     ratings = ratings.select_related(
         "item__response__candidate", "item__other_response__candidate", "rater", "rating"
     )

@@ -12,7 +12,7 @@ from judging.core.licensing import TRAIN
 from judging.core.worked_examples import as_text
 from judging.filters.addresses import judgement_url
 from judging.messages import verdict_texts
-from judging.people.models import Assignment, AssignmentState
+from judging.people.models import Assignment
 from judging.records.models import Judgement, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.disagreements import first_replies
@@ -156,7 +156,7 @@ def _comments(item: int | None) -> list[str]:
     """What raters wrote on an answer."""
     if item is None:
         return []
-    rated = Assignment.objects.filter(item=item, state=AssignmentState.RATED).exclude(rating__comment="")
+    rated = Assignment.objects.counted().filter(item=item).exclude(rating__comment="")
     comments = rated.order_by("pk").values_list("rating__comment", flat=True)
     return [truncate(comment.strip(), EXCERPT) for comment in comments if comment]
 

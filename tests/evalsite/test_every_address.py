@@ -36,7 +36,7 @@ from judging.look.models import GroupProposal, Look, LookAnswer, SetAside
 from judging.look.services import note_save
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
-from judging.people.models import RatingsImport
+from judging.people.import_models import RatingsImport
 from judging.reports.sharing import report_link_create
 from judging.review.models import SavedView
 from judging.rubrics.models import RubricDraft
@@ -182,7 +182,7 @@ table(
     "people:open people:pause people:resume people:end_pilot people:close people:reopen people:archive "
     "people:restore people:add_raters people:leave people:reassign "
     "people:use_as_gold people:remove_gold people:gold_rule people:pause_rater people:resume_rater "
-    "people:stop_import",
+    "people:set_aside people:count_again people:stop_import",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")

@@ -103,7 +103,7 @@ def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[
         if head.startswith(VALUE):
             name = head.removeprefix(VALUE)
             values[name] = _value(scales.get(name), text)
-        elif head == "current":
+        elif head in ("current", "set_aside"):
             record[head] = text.lower() not in _FALSE
         else:
             record[head] = _number(text) if head in _NUMBERS else text
@@ -157,7 +157,7 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
         seconds=active_seconds(record.get("seconds")),
         comment=_text(record, "comment"),
         at=_moment(record.get("at")),
-        current=record.get("current") is not False,
+        current=record.get("current") is not False and not record.get("set_aside"),
         guideline_version=_whole(record, "guideline_version"),
     )
 

@@ -247,8 +247,9 @@ def _is_rating(record: Record) -> bool:
 
 
 def _verdicts(record: Record) -> Iterator[Record]:
-    """The verdicts of a rating; none if it does not count: outdated, on a gold item, or a repeat."""
-    if plain(record.get("current")) is False or plain(record.get("gold")) or plain(record.get("repeat_of")):
+    """The verdicts of a rating; none if it does not count: outdated, set aside, on a gold item, or a repeat."""
+    aside = any(plain(record.get(column)) for column in ("set_aside", "gold", "repeat_of"))
+    if aside or plain(record.get("current")) is False:
         return
     about = {name: record[column] for column, name in _RATING_NAMES.items() if column in record}
     for metric, value in _values(record, "values", VALUE).items():

@@ -12,7 +12,7 @@ from judging.core.people.criteria import Criterion
 from judging.core.people.guideline_shift import RatedAgain, Shift, guideline_shift
 from judging.people.guidelines.models import GuidelineVersion, VersionRepeat
 from judging.people.labels import values_of
-from judging.people.models import Assignment, AssignmentState, Evaluation
+from judging.people.models import Assignment, Evaluation
 from judging.records.seal import sealed_items
 
 
@@ -29,9 +29,8 @@ class VersionLine:
 
 def ratings_by_version(evaluation: Evaluation) -> dict[int, int]:
     """{version: ordinary ratings in force}, only versions that have some."""
-    counting = Assignment.objects.filter(
-        evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False, item__needed__gt=0
-    ).exclude(item__row__in=sealed_items(evaluation.run))
+    counting = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
+    counting = counting.exclude(item__row__in=sealed_items(evaluation.run))
     counts = counting.order_by().values_list("rating__guideline_version").annotate(count=Count("pk"))
     return dict(sorted(counts))
 
@@ -74,16 +73,12 @@ def version_lines(evaluation: Evaluation) -> list[VersionLine]:
 def _rated_again(evaluation: Evaluation) -> dict[int, dict[int, list[RatedAgain]]]:
     """{version: {criterion number: values before and after}} of repeats rated under their version whose first rating in
     force carries an earlier one."""
-    again = Assignment.objects.filter(
-        evaluation=evaluation,
-        state=AssignmentState.RATED,
-        rating__isnull=False,
-        item__version_repeat__isnull=False,
-    ).exclude(item__row__in=sealed_items(evaluation.run))
+    again = Assignment.objects.counted().filter(evaluation=evaluation, item__version_repeat__isnull=False)
+    again = again.exclude(item__row__in=sealed_items(evaluation.run))
     parts = ("rater", "item__repeat_of", "item__row", "item__version_repeat__version__number")
     repeats = list(again.values_list(*parts, "rating__guideline_version", "rating__values"))
-    first = Assignment.objects.filter(
-        evaluation=evaluation, state=AssignmentState.RATED, item__in=[of for _, of, *_rest in repeats]
+    first = Assignment.objects.counted().filter(
+        evaluation=evaluation, item__in=[of for _, of, *_rest in repeats]
     )
     before = {
         (rater, item): (version, values_of(text))

@@ -111,7 +111,9 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _missed(evaluation: Evaluation) -> list[tuple[EvaluationRater, progress.Hits]]:
     """The raters who miss the pass mark of gold, each with the gold items that are right."""
-    missed = list(evaluation.raters.filter(left_at=None).exclude(gold_failed_at=None).order_by("pk"))
+    missed = list(
+        evaluation.raters.filter(left_at=None, set_aside_at=None).exclude(gold_failed_at=None).order_by("pk")
+    )
     right = gold_rule.gold_items_right(evaluation) if missed else {}
     return [(rater, right.get(rater.pk, progress.Hits())) for rater in missed]
 

@@ -7,12 +7,17 @@ from datetime import date
 from statistics import median
 from typing import Any
 
+from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
@@ -23,8 +28,9 @@ from judging.core.people.quality import FEWEST_SHARED, Figure
 from judging.people import progress
 from judging.people.access import get_evaluation
 from judging.people.labels import labelled_values, value_label, values_of
-from judging.people.models import Evaluation, EvaluationRater, Rating, RatingKind, SkipReason
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Rating, RatingKind, SkipReason
 from judging.people.rater_figures import rater_figures
+from judging.people.set_aside import rater_count_again, rater_set_aside
 from judging.records.seal import sealed_items
 
 WHICH = {"all": Q(), "skipped": Q(kind=RatingKind.SKIP), "comments": ~Q(comment="")}
@@ -83,11 +89,63 @@ def rater_lines(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     return {"raters": raters, "flagged": flagged, "standing_out": standing_out}
 
 
+class SetAsideForm(forms.Form):
+    """Why a rater's ratings are set aside."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=gettext_lazy("Organisers see it here and in the audit log."),
+    )
+
+
 @login_required
 def rater(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
     """Figures, days, ratings and skips of a rater; with ?which=skipped or comments only these."""
+    evaluation, row = _rater_of(request, slug, pk, rater)
+    return _page(request, evaluation, row, SetAsideForm())
+
+
+@login_required
+@require_POST
+def set_aside(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
+    """Set a rater's ratings aside."""
+    evaluation, row = _rater_of(request, slug, pk, rater)
+    form = SetAsideForm(request.POST)
+    form.full_clean()
+    try:
+        done = rater_set_aside(
+            rater=row, reason=form.cleaned_data.get("reason", ""), by=access.signed_in(request)
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _page(request, evaluation, row, form)
+    if done:
+        text = _("The ratings of %(name)s are set aside. Others get their places.")
+        messages.success(request, text % {"name": row.user.username})
+    return redirect("people:rater", slug, pk, rater)
+
+
+@login_required
+@require_POST
+def count_again(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
+    """Count ratings again that were set aside."""
+    _evaluation, row = _rater_of(request, slug, pk, rater)
+    if rater_count_again(rater=row, by=access.signed_in(request)):
+        messages.success(request, _("The ratings of %(name)s count again.") % {"name": row.user.username})
+    return redirect("people:rater", slug, pk, rater)
+
+
+def _rater_of(request: HttpRequest, slug: str, pk: int, rater: int) -> tuple[Evaluation, EvaluationRater]:
     evaluation = get_evaluation(request, slug, pk, May.RUN)
-    row = get_object_or_404(EvaluationRater.objects.select_related("user"), evaluation=evaluation, pk=rater)
+    raters = EvaluationRater.objects.select_related("user")
+    return evaluation, get_object_or_404(raters, evaluation=evaluation, pk=rater)
+
+
+def _page(
+    request: HttpRequest, evaluation: Evaluation, row: EvaluationRater, form: SetAsideForm
+) -> HttpResponse:
     which, before = request.GET.get("which", "all"), whole(request.GET.get("before", ""))
     which = which if which in WHICH else "all"
     own, sealed = Rating.objects.filter(rater=row), sealed_items(evaluation.run)
@@ -97,6 +155,8 @@ def rater(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
     context: dict[str, Any] = {
         "evaluation": evaluation,
         "rater": row,
+        "form": form,
+        "counted": Assignment.objects.counted().filter(rater=row).count(),
         "figures": [figure_line(evaluation, figure) for figure in rater_figures(evaluation).get(row.pk, ())],
         "days": days_of(own),
         "sealed": own.filter(assignment__item__row__in=sealed).count() if sealed else 0,
@@ -108,7 +168,7 @@ def rater(request: HttpRequest, slug: str, pk: int, rater: int) -> HttpResponse:
             for entry in page
         ],
     }
-    return render(request, "people/rater.html", context)
+    return render(request, "people/rater.html", context, status=422 if form.errors else 200)
 
 
 def days_of(ratings: QuerySet[Rating]) -> list[Day]:

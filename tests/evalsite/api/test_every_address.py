@@ -16,7 +16,7 @@ from evalsite.webhooks.services import webhook_create
 from judging.endpoints.models import Endpoint
 from judging.look.models import Look
 from judging.metrics.models import Metric, MetricVersion
-from judging.people.models import RatingsImport
+from judging.people.import_models import RatingsImport
 from judging.transfer.results_import.models import ResultsImport
 from tests.api import READ, Api
 from tests.conftest import person
@@ -82,6 +82,8 @@ TABLE = {
     "get projects/{slug}/evaluations/{evaluation}/raters": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/pause": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/resume": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/set-aside": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/count-again": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings": LOOK,
     "post projects/{slug}/evaluations/{evaluation}/ratings": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings/imports/{ratings_import}": WORK,
@@ -103,6 +105,7 @@ BODIES: dict[str, Any] = {
     f"post {RUN}/judgements/{{judgement}}/override": {"value": 5, "reason": "x"},
     f"post {RUN}/judgements/{{judgement}}/comments": {"text": "x"},
     "post projects/{slug}/evaluations/{evaluation}/state": {"state": "paused"},
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/set-aside": {"reason": "too quick"},
     "post projects/{slug}/evaluations/{evaluation}/gold": {"row": 1, "a": "alpha", "values": {}},
     "post projects/{slug}/evaluations/{evaluation}/gold/{item}": {"values": {"preference": "A>B"}},
     "post projects/{slug}/evaluations/{evaluation}/gold-rule": {"mark": 80, "rule": "tell"},

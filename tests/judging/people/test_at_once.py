@@ -96,7 +96,7 @@ def test_a_lease_that_ends_while_its_verdict_comes_loses_and_doubles_nothing(
 
     given = [rating for rating in at_once(work, eight[:2]) if rating]
     item, run = Item.objects.get(), Run.objects.get(pk=evaluation.run_id)
-    assert (item.free, item.rated, run.scored, run.total) == (0, *[len(given)] * 3)
+    assert (item.free, item.rated, run.scored, run.total) == (0, 1, len(given), len(given))
     assert sorted(rating.extra for rating in given) == [False, True][: len(given)]
 
 

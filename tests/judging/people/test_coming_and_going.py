@@ -16,17 +16,28 @@ from evalsite.accounts.models import Project, Role, User
 from judging.people import assignments, ratings, services
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.people.ratings import DeskRefused
+from judging.people.set_aside import rater_count_again, rater_set_aside
 from judging.records.models import Judgement
 from tests.conftest import member
 from tests.judging.people.make import give, make_evaluation
 
+ACTS = (
+    "claim",
+    "give",
+    "late",
+    "skip",
+    "undo",
+    "expire",
+    "leave",
+    "join",
+    "close",
+    "reopen",
+    "shut",
+    "aside",
+    "count",
+)
 STEPS = st.lists(
-    st.tuples(
-        st.integers(0, 3),
-        st.sampled_from(
-            ["claim", "give", "late", "skip", "undo", "expire", "leave", "join", "close", "reopen", "shut"]
-        ),
-    ),
+    st.tuples(st.integers(0, 3), st.sampled_from(ACTS)),
     max_size=40,
 )
 
@@ -55,6 +66,10 @@ def step(evaluation: Evaluation, user: User, what: str, by: User) -> None:
         own.update(lease_until=timezone.now() - timedelta(minutes=1))
     elif what == "leave" and rater:
         assignments.rater_leave(rater=rater, by=by)
+    elif what == "aside" and rater:
+        rater_set_aside(rater=rater, reason="too quick", by=by)
+    elif what == "count" and rater:
+        rater_count_again(rater=rater, by=by)
     elif what == "join":
         assignments.raters_add(evaluation=evaluation, users=[user], by=by)
     elif what in ("close", "reopen"):
@@ -70,8 +85,10 @@ def differences(evaluation: Evaluation) -> list[tuple[object, ...]]:
         there = Assignment.objects.filter(item=item)
         seated = there.filter(state__in=("leased", "rated"), extra=False).count()
         found.append((f"seats of item {item.number}", item.free + seated, item.needed))
-        found.append((f"ratings of item {item.number}", item.rated, there.filter(state="rated").count()))
-    given_ = Assignment.objects.filter(evaluation=evaluation, state="rated", item__needed__gt=0)
+        found.append(
+            (f"ratings of item {item.number}", item.rated, there.filter(state="rated", extra=False).count())
+        )
+    given_ = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
     current = Judgement.objects.filter(run=evaluation.run_id, current=True)
     evaluation.run.refresh_from_db()
     extra = given_.filter(extra=True).count()

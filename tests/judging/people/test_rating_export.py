@@ -20,7 +20,8 @@ from judging.core.results_file.rating_lines import read_lines
 from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, ratings
 from judging.people.adjudication import adjudicate
-from judging.people.models import Evaluation, EvaluationRater, Item, Rating, RatingsImport
+from judging.people.import_models import RatingsImport
+from judging.people.models import Evaluation, EvaluationRater, Item, Rating
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import import_begin
 from judging.records.models import Judgement

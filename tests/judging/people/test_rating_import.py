@@ -13,7 +13,8 @@ from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from evalsite.tasks import jobs
 from judging.people import rating_import
-from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating, RatingsImport
+from judging.people.import_models import RatingsImport
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating
 from judging.people.rating_batch import RatingBatch
 from judging.people.rating_import import import_begin, import_stop
 from judging.records.models import Judgement, Run
