@@ -282,13 +282,13 @@ async def ask(
 
     call, connecting = _RequestInFlight(settings, request, on_text), settings.timeouts.connect
     with messages_shown(settings):
-        http_request = client.build_request(
+        http_request = httpx.Request(
             "POST",
             _parsed_url(settings.speaks.url(settings.url, request)),
             headers=request_headers(settings),
             content=_encoded(settings.speaks.body(request)),
             # With aiohttp, httpx's `pool` timeout covers all of opening a connection: DNS, connecting, TLS.
-            timeout=httpx.Timeout(None, connect=connecting, pool=connecting),
+            extensions={"timeout": {"connect": connecting, "pool": connecting}},
         )
         first_byte = call.started + connecting + settings.timeouts.first_byte
         try:
