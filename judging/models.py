@@ -6,6 +6,7 @@ import judging.deletion.models
 import judging.endpoints.models
 import judging.look.models
 import judging.metrics.models
+import judging.people.asking.models
 import judging.people.guidelines.models
 import judging.people.import_models
 import judging.people.models

@@ -8,6 +8,7 @@ import judging.review.list_views as review_lists
 import judging.review.teamwork.bulk as bulk
 import judging.review.teamwork.inbox as inbox
 import judging.review.teamwork.views as teamwork
+from judging.people.asking import views as asking
 from judging.reports import board_views, metric_people, people_result, sharing, verdict_views
 from judging.reports import views as reports
 from judging.reports.comparison import views as comparison
@@ -70,6 +71,7 @@ urlpatterns = [
         "<int:pk>/compare/<int:other>/<int:first>/<int:second>/", comparison.compare_item, name="compare_item"
     ),
     path("<int:pk>/people-result/", people_result.people_result, name="people_result"),
+    path("<int:pk>/ask/", asking.ask, name="ask"),
     path("<int:pk>/report/", reports.report, name="report"),
     path("<int:pk>/report/pair/", reports.pair, name="report_pair"),
     path("<int:pk>/report/agreement/", reports.agreement, name="report_agreement"),

@@ -50,6 +50,7 @@ from judging.look.models import (
 )
 from judging.metrics.lint import OF_VERSION as LINTS_OF_VERSION
 from judging.metrics.models import GalleryEntry, Metric, MetricVersion
+from judging.people.asking.models import AnswerDraw, Sending, SendingRule
 from judging.people.guidelines.models import GuidelineReading, GuidelineVersion, VersionRepeat
 from judging.people.import_models import RatingsImport
 from judging.people.models import (
@@ -237,6 +238,9 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(VersionRepeat.objects.filter(version__evaluation__run=run), checkpoint)
     in_batches(Assignment.objects.filter(evaluation__run=run), checkpoint, _delete_assignments)
     in_batches(Item.objects.filter(evaluation__run=run), checkpoint, along="number")
+    in_batches(AnswerDraw.objects.filter(Q(evaluation__run=run) | Q(about_run=run)), checkpoint)
+    in_batches(Sending.objects.filter(Q(run=run) | Q(rule__evaluation__run=run)), checkpoint)
+    in_batches(SendingRule.objects.filter(evaluation__run=run), checkpoint)
     in_batches(of_subjects(DERIVED_OF_RUN, [run.pk]), checkpoint)
     in_batches(changes_of_runs([run.pk]), checkpoint, lambda _model, ids: delete_comparisons(ids), batch=10)
     for model, path in OF_RUN:

@@ -100,7 +100,7 @@ def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
 
 _COLUMNS = (
     "metric", "candidate", "row", "response", "state", "by", "source", "other", "other_response", "repeat", "order",
-    "main", "shown_first", "drawn_with", "stratum", "seconds",
+    "main", "shown_first", "drawn_with", "draw", "known_to", "stratum", "seconds",
 )  # fmt: skip
 
 

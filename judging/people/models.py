@@ -162,6 +162,13 @@ class Item(models.Model):
     repeat_of = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="repeats")
     stratum = models.CharField(max_length=200, blank=True, default="")
     drawn_with = models.FloatField(null=True, help_text="probability; null: not drawn at random")
+    draw = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="number of the later draw among a run's answers; 0: the first"
+    )
+    known_to = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="the first draw that took its rating as known; 0: none"
+    )
+    sent_by_rule = models.BooleanField(default=False, db_default=False)
     first_side = models.PositiveSmallIntegerField(null=True, help_text="left for its first rater: 1 or 2")
     needed = models.PositiveSmallIntegerField(
         default=1, help_text="number of ratings; 0: one by each rater who gets it"

@@ -10,6 +10,7 @@ from datetime import timedelta
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 
 from evalsite import clock
+from evalsite.accounts.models import Project
 from judging.core.people.gold import hits_of
 from judging.core.values import Value
 from judging.people.labels import values_of
@@ -17,6 +18,7 @@ from judging.people.models import Assignment, AssignmentState, Evaluation, Evalu
 
 Rated = dict[int, dict[int, dict[int, Value]]]  # item → rater → criterion number → value
 _RECENT = timedelta(hours=1)
+_PACED, _LATEST = 10, 20  # ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,15 @@ def _stuck(evaluation: Evaluation) -> int:
     opened = Item.objects.filter(evaluation=evaluation, free__gt=0).annotate(had=had)
     count = raters.count()
     return opened.filter(had__gte=count).count() if count else 0
+
+
+def pace_of(project: Project) -> float | None:
+    """Mean seconds of the project's latest ratings; None until there are ten."""
+    rated = Assignment.objects.filter(
+        evaluation__run__project=project, state=AssignmentState.RATED, seconds__gt=0
+    )
+    seconds = list(rated.order_by("-rated_at").values_list("seconds", flat=True)[:_LATEST])
+    return sum(seconds) / len(seconds) if len(seconds) >= _PACED else None
 
 
 def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hits]]:

@@ -44,8 +44,8 @@ class ItemChoice:
     `about`: draw answers that this run judged, `sample_size` of them, with equal shares for all candidates;
     `stratify_by` then names one of its metrics, and each range of its scores gets an equal share too. With `filters`,
     only answers with a matching judgement are drawn. `rows`: rows that were drawn before, by id, each with its
-    probability (None: not even); all answers to them are rated. `side_names`: of this version's answers and the
-    other's, if two files are compared.
+    probability (None: not even); all answers to them are rated. `things`: answers that were drawn before.
+    `side_names`: of this version's answers and the other's, if two files are compared.
     """
 
     version: Version
@@ -60,6 +60,7 @@ class ItemChoice:
     about: Run | None = None
     filters: Filters = ANYTHING
     rows: Mapping[int, float | None] | None = None
+    things: Sequence[Thing] | None = None
     seed: int = 0
 
 
@@ -77,6 +78,9 @@ Answers = dict[int, dict[int, list[int]]]  # row → candidate → its answers i
 
 def sample_items(choice: ItemChoice) -> SampledItems:
     """Draw the things to rate."""
+    if choice.things is not None:
+        candidates = [candidate.pk for candidate in choice.candidates]
+        return SampledItems(list(choice.things), candidates, len({thing.row for thing in choice.things}))
     if choice.rows is not None:
         return _answers_to_rows(choice, choice.rows)
     if choice.about is not None:
@@ -150,7 +154,7 @@ def strata_of_draw(evaluation: Evaluation) -> dict[int, str]:
     judged = _judged_answers(choice, about)
     strata = _strata(judged["candidate"], judged["score"])
     by_response = dict(zip(judged["response"].tolist(), strata, strict=True))
-    items = Item.objects.filter(evaluation=evaluation, drawn_with__isnull=False)
+    items = Item.objects.filter(evaluation=evaluation, drawn_with__isnull=False, draw=0)
     drawn = items.values_list("response_id", "stratum")
     return by_response if all(by_response.get(response) == stratum for response, stratum in drawn) else {}
 

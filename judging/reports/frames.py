@@ -35,6 +35,7 @@ from judging.core.statistics.judges import answer_features
 from judging.core.statistics.orders import with_settled_orders
 from judging.core.values import SCORED, UNSETTLED, Outcome, outcome_of_value
 from judging.filters.row_filters import id_subquery
+from judging.people.asking.drawn import DrawnItem, drawn_items
 from judging.people.item_criteria import has_checklist, outcome_in
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.sampling import strata_of_draw
@@ -60,6 +61,7 @@ _PARTS = (
     "state_in_force", "value_in_force", "other_response__candidate__name",
     "other_response__candidate__version__number", "other_response__number", "rater_id", "source__kind",
     "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value", "detail",
+    "response_id",
 )  # fmt: skip
 _OTHER = ("other_response__candidate__name", "other_response__number", "shown_first")
 Definitions = dict[int, MetricDefinition]
@@ -215,7 +217,10 @@ def _drawn_from_all(evaluation: Evaluation, run: Run, verdicts: Iterable[Verdict
     then = evaluation.about_rows
     if then is None or then >= run.rows:
         return verdicts
-    return (verdict._replace(drawn_with=verdict.drawn_with * then / run.rows) for verdict in verdicts)
+    return (
+        verdict if verdict.draw > 0 else verdict._replace(drawn_with=verdict.drawn_with * then / run.rows)
+        for verdict in verdicts
+    )
 
 
 def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
@@ -256,6 +261,7 @@ def _current_verdicts(
 ) -> Iterator[VerdictRow]:
     """All current verdicts of an imported run or of people; those that compare candidates of other runs."""
     authors = {definition.name: author_of(definition) for definition in definitions.values()}
+    drawn = drawn_items(run)
     judgements = Judgement.objects.filter(run=run, current=True).order_by("position")
     if run.by_workers:
         judgements = judgements.exclude(other_response=None)
@@ -286,9 +292,16 @@ def _current_verdicts(
             repeat=row["repeat"],
             order=order,
             shown_first=row["shown_first"] or 0,
-            drawn_with=_or_nan(row["drawn_with"]),
+            **_draw_of(drawn.get(row["response_id"]), row["drawn_with"]),
             seconds=_or_nan(row["seconds"]),
         )
+
+
+def _draw_of(item: DrawnItem | None, drawn_with: float | None) -> dict[str, Any]:
+    """What a verdict's item was drawn with."""
+    if item is None:
+        return {"drawn_with": _or_nan(drawn_with)}
+    return {"drawn_with": _or_nan(item.drawn_with), "draw": item.draw, "known_to": item.known_to}
 
 
 def _author(row: dict[str, Any], raters: Mapping[int, str], authors: dict[str, Author]) -> tuple[str, Source]:
@@ -332,7 +345,8 @@ def _adjudications(run: Run, sealed: SealedRows) -> Iterator[VerdictRow]:
     parts = ("row__line", "response__number", "response__candidate__name",
              "response__candidate__version__number", "other_response__number",
              "other_response__candidate__name", "other_response__candidate__version__number")  # fmt: skip
-    items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", "row", *parts)
+    drawn = drawn_items(run)
+    items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", "row", "response", *parts)
     for item in items.order_by("pk").iterator(BATCH):
         for number, value in json.loads(newest[item["pk"]].values or "{}").items():
             if item["row"] in sealed.get(metrics[int(number)], ()):
@@ -349,7 +363,7 @@ def _adjudications(run: Run, sealed: SealedRows) -> Iterator[VerdictRow]:
                 source="adjudicator",
                 other=_other_name(item),
                 other_response=item["other_response__number"] or 0,
-                drawn_with=_or_nan(item["drawn_with"]),
+                **_draw_of(drawn.get(item["response"]), item["drawn_with"]),
             )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datasets.core.kinds import CHECKLIST
-from evalsite.accounts.models import Project
 from judging.core.licensing import Sizes, judged_as
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import (
@@ -22,7 +21,8 @@ from judging.core.statistics.licence import (
 )
 from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import Metric
-from judging.people.models import Assignment, AssignmentState, Evaluation
+from judging.people.models import Evaluation
+from judging.people.progress import pace_of
 from judging.trust.answers import Ceiling, ceiling_of
 from judging.trust.drawing import rows_to_rate
 from judging.trust.services import thresholds_of
@@ -30,8 +30,6 @@ from judging.trust.sources import FailureRate, Source, failure_rate, labelled_ev
 
 ASSUMED = 0.1
 """The share of failures where nothing is known."""
-PACED = 10
-RECENT = 20
 MOST_COUNTED = 1500
 """Items beyond which the chance of a gate hardly changes."""
 
@@ -93,15 +91,6 @@ def promise_of(
         enough=rows >= FEWEST_TEST_ROWS,
         thresholds=thresholds,
     )
-
-
-def pace_of(project: Project) -> float | None:
-    """Mean seconds of the project's latest ratings; None until there are ten."""
-    rated = Assignment.objects.filter(
-        evaluation__run__project=project, state=AssignmentState.RATED, seconds__gt=0
-    )
-    seconds = list(rated.order_by("-rated_at").values_list("seconds", flat=True)[:RECENT])
-    return sum(seconds) / len(seconds) if len(seconds) >= PACED else None
 
 
 def people_of(metric: Metric, source: Source) -> Ceiling | None:

@@ -6,6 +6,7 @@ import sys
 from itertools import chain
 
 from tools.bench import command_line
+from tools.bench.asking import asking_figures
 from tools.bench.checklists import checklist_figures
 from tools.bench.coverage import coverage_figures
 from tools.bench.drill import drill_figures
@@ -33,6 +34,7 @@ def main() -> int:
         reply_figures(),
         report_figures(),
         coverage_figures(),
+        asking_figures(),
         drill_figures(),
         watching_figures(),
         figures(),

@@ -35,7 +35,7 @@ class CorrectedDifference:
 def corrected_pairs(verdicts: Verdicts, corrected: Sequence[Corrected]) -> list[CorrectedPair]:
     """All pairs of candidates with a corrected score by the same judge, with Holm's correction over the judge's pairs.
 
-    `corrected`: of `judges.corrected_scores`.
+    `corrected`: of `corrected.corrected_scores`.
     """
     pairs: list[CorrectedPair] = []
     for judge in dict.fromkeys(score["judge"] for score in corrected):

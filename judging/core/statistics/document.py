@@ -481,7 +481,8 @@ class Corrected(_Corrected, Interval):
 
     `labelled` answers have both, `judged` only the judge's score; `people_mean` is over the former, `judge_mean` over
     all of them. `halve`: how many more ratings would halve the interval, None where ratings of all answers would not.
-    `lambda`: the weight of the judge's scores. `draw`: "even", "strata" or "own" probabilities, see `correction`.
+    `lambda`: the weight of the judge's scores. `draw`: "even", "strata" or "own" probabilities, see `correction`, or
+    "several" draws, see `several_draws`.
     `source`: "own", the run's own ratings, or "licence", the opened test of the judge's licence, see `carried_over`;
     `outside`: the run lies where that test says little. `refused`: why there is no figure, a code of `REFUSED`.
     """

@@ -20,6 +20,8 @@
 | main           | bool     | whether it counts in results; False: one of several verdicts that were combined |
 | shown_first    | int64    | comparisons: the answer shown first: 1 `response`, 2 `other_response`, 0 unknown |
 | drawn_with     | float64  | probability with which the item was sampled for human rating; NaN: not at random |
+| draw           | int32    | the draw that it comes from: 0 the first, -1 sent by a rule and not drawn        |
+| known_to       | int32    | the first draw that took the rating as known; 0: none                            |
 | stratum        | category | the stratum of the draw that the answer belongs to; missing: none, or unknown |
 | seconds        | float64  | duration; NaN if unknown |
 | cluster        | category | the conversation or group that the row belongs to; missing: none |
@@ -74,12 +76,13 @@ ANSWERS = [
 VERDICT = [*ANSWERS, "source", "by", "repeat", "order", "shown_first", "main"]  # unique per judgement
 COLUMNS = [
     "metric", "candidate", "other", "row", "response", "other_response", "state", "kind", "value", "label",
-    "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "stratum", "seconds", "cluster",
-    "weight",
+    "by", "source", "repeat", "order", "main", "shown_first", "drawn_with", "draw", "known_to", "stratum",
+    "seconds", "cluster", "weight",
 ]  # fmt: skip
 DTYPES = {
     **dict.fromkeys(("other_response", "repeat", "shown_first"), "int64"),
     **dict.fromkeys(("drawn_with", "seconds", "weight"), "float64"),
+    **dict.fromkeys(("draw", "known_to"), "int32"),
     "main": "bool",
 }
 BATCH = 50_000  # tuples held as Python objects at a time
@@ -139,6 +142,8 @@ class VerdictRow(NamedTuple):
     main: bool = True
     shown_first: int = 0
     drawn_with: float = np.nan
+    draw: int = 0
+    known_to: int = 0
     stratum: str | None = None
     seconds: float = np.nan
     cluster: Hashable | None = None

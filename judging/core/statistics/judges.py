@@ -1,5 +1,5 @@
 """Judge health: agreement with people and other judges, consistency of repeats, position effects, answer length, use of
-the scale's ends, verdict-like text in answers; and scores corrected with people's labels.
+the scale's ends, verdict-like text in answers.
 
 Length, headings, lists and bold describe only an answer's appearance, not its content; this is not AlpacaEval's
 length-controlled win rate.
@@ -19,11 +19,9 @@ from datasets.core.kinds import STRONG, weaker
 
 from . import agreement
 from .agreement import kendall, pearson, raters_of, ratings_of, spearman
-from .correction import Labelled, correct, why_refused
 from .document import (
     AgainstOthers,
     CandidateBias,
-    Corrected,
     FirstSide,
     HumanCeiling,
     InjectedVerdicts,
@@ -521,61 +519,3 @@ def _figures(sums: Floats) -> tuple[Floats, Floats]:
     nothing = np.full(both.shape, np.nan)
     correlation = np.divide(both, spread, out=nothing.copy(), where=spread > 1e-12)
     return correlation, np.divide(product, square, out=nothing.copy(), where=square > 1e-12)
-
-
-def corrected_scores(verdicts: Verdicts) -> list[Corrected]:
-    """Corrected scores for each candidate and judge of a scored metric, if people labelled some of its answers."""
-    people = verdicts.value[verdicts.value["kind"].isin(["number", "bool"]).to_numpy()]
-    if people.empty or verdicts.compares:
-        return []
-    labels = people.set_index("item")[["kind", "value", "drawn_with"]]
-    scores = []
-    for judge, rows in verdicts.authors.items():
-        scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
-        for candidate, cell in scored.groupby("candidate", observed=True, sort=False):
-            answers = _labelled(cell, labels.reindex(cell["item"]))
-            if answers.has_label.any():
-                scores.append(_corrected(verdicts.metric, str(candidate), judge, answers))
-    return scores
-
-
-def _labelled(cell: DataFrame, people: DataFrame) -> Labelled:
-    """A candidate's answers scored by a judge, with people's values of the same answers in the same order."""
-    strata = cell["stratum"].astype("category").cat.codes.to_numpy().astype(np.int64)
-    kinds = {*cell["kind"].unique(), *people["kind"].dropna().unique()}
-    return Labelled(
-        judge=cell["value"].to_numpy(dtype=np.float64),
-        people=people["value"].to_numpy(dtype=np.float64),
-        drawn_with=people["drawn_with"].to_numpy(dtype=np.float64),
-        units=cell["unit"].to_numpy(),
-        rows=cell["row"].to_numpy(),
-        strata=strata if (strata >= 0).all() else None,
-        passes=kinds == {"bool"},
-    )
-
-
-def _corrected(metric: ScaledMetric, candidate: str, judge: str, answers: Labelled) -> Corrected:
-    labels = answers.people[answers.has_label]
-    refused = why_refused(answers)
-    ends = (0.0, 1.0) if answers.passes else extended(metric, answers.judge, labels)
-    correction = None if refused else correct(answers, ends)
-    return Corrected(
-        {
-            "metric": metric.name,
-            "candidate": candidate,
-            "judge": judge,
-            "labelled": labels.size,
-            "judged": answers.judge.size - labels.size,
-            "people_mean": finite(labels.mean()),
-            "judge_mean": finite(answers.judge.mean()),
-            "value": finite(correction.value) if correction else None,
-            "se": finite(correction.se) if correction else None,
-            "ci_low": correction.low if correction else None,
-            "ci_high": correction.high if correction else None,
-            "lambda": finite(correction.weight) if correction else None,
-            "halve": correction.halve if correction else None,
-            "draw": None if refused else answers.draw,
-            "source": "own",
-            "refused": refused,
-        }
-    )

@@ -14,6 +14,7 @@ from judging.core.values import ERROR, NO_SCORE, NOT_RUN, SCORED, UNPARSED, UNSE
 
 from .agreement import rater_agreement
 from .checklists import cut
+from .corrected import corrected_scores
 from .corrected_pairs import corrected_pairs
 from .document import (
     Breakdown,
@@ -31,7 +32,6 @@ from .frame import KINDS, REFERENCE, STATES, Kind, ScaledMetric, of_kind, ordere
 from .intervals import Ends
 from .judges import (
     agreements_with_people,
-    corrected_scores,
     judge_agreements,
     judge_repeats,
     length_effects,

@@ -1,0 +1,61 @@
+"""How the items of an evaluation were drawn, for figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judging.core.statistics.corrected import SENT
+from judging.people.asking.models import AnswerDraw
+from judging.people.models import Item
+from judging.records.models import Run
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnItem:
+    """An item's draw (0: the first of its run, -1: a rule sent it), its probability times the share of the draw that
+    was rated, and the first draw that takes its rating as known."""
+
+    draw: int
+    drawn_with: float | None
+    known_to: int
+
+
+def drawn_items(run: Run) -> dict[int, DrawnItem]:
+    """{response: its item} for an evaluation's items that a rule sent, or that belong to a later draw or were known to
+    one; items of a first draw alone are left out."""
+    if not run.by_people:
+        return {}
+    items = Item.objects.filter(evaluation__run=run, gold="", repeat_of=None)
+    marked = items.filter(sent_by_rule=True) | items.exclude(draw=0) | items.exclude(known_to=0)
+    shares = shares_rated(run)
+    parts = ("response", "draw", "drawn_with", "known_to", "sent_by_rule")
+    drawn = {}
+    for response, draw, chance, known_to, sent in marked.values_list(*parts):
+        share = shares[draw].of(response) if draw in shares else 1.0
+        number = SENT if sent and not draw else draw
+        drawn[response] = DrawnItem(number, None if chance is None else chance * share, known_to)
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRated:
+    """How much of a draw was rated: an unfinished draw is a smaller one. `part`: of those rated before it."""
+
+    share: float
+    part: float
+    rated_before: frozenset[int]
+
+    def of(self, response: int) -> float:
+        return self.part if response in self.rated_before else self.share
+
+
+def shares_rated(run: Run) -> dict[int, ShareRated]:
+    """{number of the draw: share} of the draws whose items are in an evaluation."""
+    shares = {}
+    for draw in AnswerDraw.objects.filter(evaluation__run=run).select_related("about_run"):
+        items = Item.objects.filter(evaluation=draw.evaluation_id, draw=draw.number, rated__gt=0)
+        rated = items.exclude(response__in=draw.rated_before).count()
+        share = min(1.0, rated / draw.waiting) if draw.waiting else 1.0
+        part = min(1.0, draw.about_rows / (draw.about_run.rows or 1))  # which rows came first was random, too
+        shares[draw.number] = ShareRated(share * part, part, frozenset(draw.rated_before))
+    return shares
