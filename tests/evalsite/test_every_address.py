@@ -196,7 +196,7 @@ table(
 table(
     GET,
     WORK,
-    "runs:metric_people runs:new runs:read_again runs:judge_again runs:import_results runs:results_import "
+    "runs:metric_people runs:new runs:ask runs:read_again runs:judge_again runs:import_results runs:results_import "
     "runs:report_links",
 )
 table(
