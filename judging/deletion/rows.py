@@ -62,6 +62,12 @@ from judging.people.models import (
     Rating,
     SentItem,
 )
+from judging.people.qualification.models import (
+    EntryAssignment,
+    Qualification,
+    QualificationTry,
+    TrainingItem,
+)
 from judging.records.models import (
     BatchRequest,
     CachedReply,
@@ -118,6 +124,8 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
     (ReviewAction, "run"),
     (GuidelineReading, "rater__evaluation__run"),
     (GuidelineVersion, "evaluation__run"),
+    (QualificationTry, "rater__evaluation__run"),
+    (Qualification, "evaluation__run"),
     (EvaluationRater, "evaluation__run"),
     (RatingsImport, "evaluation__run"),
     (ReportLink, "run"),
@@ -235,6 +243,8 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     _delete_generated(run, checkpoint)
     in_batches(Adjudication.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(SentItem.objects.filter(item__evaluation__run=run), checkpoint)
+    in_batches(EntryAssignment.objects.filter(assignment__evaluation__run=run), checkpoint)
+    in_batches(TrainingItem.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(VersionRepeat.objects.filter(version__evaluation__run=run), checkpoint)
     in_batches(Assignment.objects.filter(evaluation__run=run), checkpoint, _delete_assignments)
     in_batches(Item.objects.filter(evaluation__run=run), checkpoint, along="number")

@@ -182,7 +182,7 @@ def _lease_again(
         return 0
     # Gold and repeats have no seats.
     available = Q(item__free__gt=0) | Q(item__needed=0, item__gold_removed=False)
-    left = Assignment.objects.filter(available, rater=rater, state=AssignmentState.RELEASED)
+    left = Assignment.objects.filter(available, rater=rater, state=AssignmentState.RELEASED, entry=None)
     if of is not None:
         left = left.filter(pk__in=of)
     taken = [assignment.pk for assignment in left.order_by("place")[:count] if take_seat(assignment)]
@@ -227,7 +227,9 @@ def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) 
 def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     if not evaluation.gold_share:
         return []
-    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False)
+    gold = Item.objects.filter(
+        evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
+    )
     return list(gold.exclude(assignments__rater=rater).order_by("rank").values_list("pk", flat=True)[:count])
 
 

@@ -19,8 +19,9 @@ from judging.people.progress import Hits
 
 
 def gold_items_right(evaluation: Evaluation, rater: EvaluationRater | None = None) -> dict[int, Hits]:
-    """{rater: gold items of which all known answers were hit}, since the rater was last let in again."""
-    rated = Assignment.objects.counted().filter(evaluation=evaluation, item__gold_removed=False)
+    """{rater: gold items of which all known answers were hit}, since the rater was last let in again; without training
+    and qualification."""
+    rated = Assignment.objects.counted().filter(evaluation=evaluation, item__gold_removed=False, entry=None)
     rated = rated.exclude(item__gold="")
     if rater is not None:
         rated = rated.filter(rater=rater)

@@ -241,6 +241,7 @@ def refusal_sentence(code: str) -> str:
         "test_closed": _(
             "The test that this item belongs to was closed: its ratings can't be changed or added."
         ),
+        "qualification_over": _("The qualification is over: its ratings can't be changed any more."),
         "nothing_to_undo": _("Nothing to undo."),
         "key_used": _("This submission ID was already used. Reload the page and rate again."),
         "sides_differ": _("The answers were shown on different sides. Reload the page and rate again."),

@@ -118,12 +118,14 @@ def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hit
 
 
 def _of_state(state: str, **more: bool) -> Count:
-    return Count("assignments", filter=Q(assignments__state=state, **more))
+    return Count("assignments", filter=Q(assignments__state=state, assignments__entry=None, **more))
 
 
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
-    """{rater: gold answers given correctly}; each criterion of an item counts, removed gold does not."""
-    assignments = _rated_assignments(evaluation).filter(item__gold_removed=False).exclude(item__gold="")
+    """{rater: gold answers given correctly}; each criterion of an item counts, removed gold, training and qualification
+    do not."""
+    rated_gold = _rated_assignments(evaluation).filter(item__gold_removed=False, entry=None)
+    assignments = rated_gold.exclude(item__gold="")
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, gold, text in assignments.values_list("rater", "item__gold", "rating__values"):
         known, earlier = values_of(gold), hits[rater]

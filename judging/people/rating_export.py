@@ -24,7 +24,7 @@ from judging.records.seal import sealed_items
 _BATCH = 500
 VALUE, DECIDED, OUTCOME = "value: ", "adjudicated: ", "outcome: "
 """Prefixes of the columns of criteria in CSV."""
-LATER_COLUMNS = ("guideline_version", "set_aside")
+LATER_COLUMNS = ("guideline_version", "set_aside", "stage")
 """Columns of CSV after those by which our tables are recognised."""
 
 
@@ -70,6 +70,7 @@ def _numbered(
         "assignment__item__row",
         "assignment__item__response",
         "assignment__item__other_response",
+        "assignment__entry",
     )
     stored = ratings.select_related(*parts, "assignment__item__repeat_of").iterator(_BATCH)
     while batch := list(islice(stored, _BATCH)):
@@ -170,7 +171,16 @@ def _record(
         "values": _by_name(criteria, values, item.row),
         "comment": rating.comment,
         "guideline_version": rating.guideline_version,
+        "stage": _stage(rating),
     }
+
+
+def _stage(rating: Rating) -> str | None:
+    """ "training" or "qualification", in which ratings count nowhere; None for the real queue."""
+    entry = getattr(rating.assignment, "entry", None)
+    if entry is None:
+        return None
+    return "training" if entry.qualification_try_id is None else "qualification"
 
 
 def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:

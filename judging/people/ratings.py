@@ -29,6 +29,7 @@ from judging.people.models import (
     RatingKind,
     SkipReason,
 )
+from judging.people.qualification.services import is_entry, over, try_conclude
 from judging.records.json_text import storable
 from judging.records.seal import closed_for_rating
 
@@ -120,6 +121,8 @@ def _check_open(held: Assignment) -> None:
         raise DeskRefused("left")
     if held.item.row_id in closed_for_rating(held.evaluation.run):
         raise DeskRefused("test_closed")
+    if held.item.gold and over(held):
+        raise DeskRefused("qualification_over")
 
 
 def _canonical(
@@ -161,7 +164,9 @@ def _store(
     assignment.state, assignment.rating, assignment.draft = AssignmentState.RATED, rating, ""
     assignment.rated_at, assignment.seconds = clock.now(), assignment.seconds + rating.seconds
     assignment.save()
-    if assignment.item.gold:
+    if assignment.item.gold and is_entry(assignment):
+        try_conclude(assignment)
+    elif assignment.item.gold:
         apply_gold_rule(assignment.evaluation, assignment.rater)
     return rating
 
@@ -224,6 +229,8 @@ def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, s
     if held.state == AssignmentState.LEASED:
         free_seat(held)
     _update(held, state=AssignmentState.SKIPPED, extra=False)
+    if held.item.gold:
+        try_conclude(held)
     return rating
 
 

@@ -202,7 +202,7 @@ def _open_items(evaluations: Collection[int]) -> Counter[int]:
 
 
 def _counts_of(raters: Collection[int]) -> dict[int, _RaterCounts]:
-    own = Assignment.objects.filter(rater__in=raters).order_by().values("rater", "state")
+    own = Assignment.objects.filter(rater__in=raters, entry=None).order_by().values("rater", "state")
     counted = own.annotate(items=Count("pk"), still_open=Count("pk", filter=Q(item__free__gt=0)))
     by_rater: dict[int, _RaterCounts] = defaultdict(_RaterCounts)
     for rater, state, items, still_open in counted.values_list("rater", "state", "items", "still_open"):
@@ -239,8 +239,10 @@ def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
     evaluation = rater.evaluation
     if not evaluation.gold_share:
         return 0
-    back = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED)
-    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False)
+    back = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED, entry=None)
+    gold = Item.objects.filter(
+        evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
+    )
     return back.filter(item__in=gold).count() + gold_to_come(
         opened - back.filter(item__free__gt=0).count(),
         gold.exclude(assignments__rater=rater).count(),

@@ -7,6 +7,7 @@ from django.urls import path
 
 from judging.people.guidelines import desk_views as desk_guideline
 from judging.people.guidelines import views as guidelines
+from judging.people.qualification import views as qualifying
 from judging.people.views import adjudication, evaluations, gold, new, states
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
@@ -21,6 +22,9 @@ organisers = (
         path("<int:pk>/resume/", evaluations.act, {"action": "resume"}, name="resume"),
         path("<int:pk>/end-pilot/", evaluations.act, {"action": "end_pilot"}, name="end_pilot"),
         path("<int:pk>/schedule/", states.schedule, name="schedule"),
+        path("<int:pk>/qualification/", qualifying.qualification, name="qualification"),
+        path("<int:pk>/raters/<int:rater>/let-in/", qualifying.let_in, name="let_in"),
+        path("<int:pk>/raters/<int:rater>/try-again/", qualifying.try_again, name="try_again"),
         path("<int:pk>/guideline/", guidelines.guideline, name="guideline"),
         path("<int:pk>/close/", evaluations.act, {"action": "close"}, name="close"),
         path("<int:pk>/reopen/", evaluations.act, {"action": "reopen"}, name="reopen"),

@@ -172,7 +172,7 @@ function updateStatus() {
   const done = document.getElementById("done");
   const why = failure || (submissions.entries.length && "sending");
   done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
-  const shown = !open ? (state === "paused" ? "paused" : "closed") : why ? "waiting" : "nothing";
+  const shown = !open ? (["paused", "not_passed", "not_ready"].includes(state) ? state : "closed") : why ? "waiting" : "nothing";
   for (const one of done.querySelectorAll("[data-case]")) one.hidden = one.dataset.case !== shown;
   done.querySelector("[data-undo-form]").hidden = !open;
   if (shown !== "waiting") return;
@@ -198,7 +198,7 @@ document.addEventListener("visibilitychange", () => document.visibilityState ===
 // —— submit, skip, undo
 
 function submit() {
-  if (!current || !form.complete(status.dataset.choose)) return;
+  if (!current || form.form.hidden || !form.complete(status.dataset.choose)) return;
   const { verdictUrl, attempt } = current.dataset;
   submitAndAdvance(verdictUrl, { ...form.fields, attempt, seconds: elapsed(), guideline: guidelineVersion() });
 }
@@ -216,6 +216,10 @@ function submitAndAdvance(url, fields) {
   const key = submissions.add({ url, fields, item: article.dataset.item, tokens: items.dataset.itemsUrl });
   submitted.push({ article, key, values, comment });
   clearStatus();
+  if ("training" in article.dataset && fields.reason === undefined) {
+    form.form.hidden = true; // the answer stays in view until the expected one was read
+    return;
+  }
   show(queue.shift() ?? null);
 }
 
@@ -228,7 +232,7 @@ function undo() {
   if (!submissions.withdraw(last.key)) {
     submissions.add({ kind: "undone", url: items.dataset.undoUrl, fields: {}, tokens: items.dataset.itemsUrl });
   }
-  if (current) queue.unshift(current);
+  if (current && current !== last.article) queue.unshift(current);
   show(last.article, last.values, last.comment);
   setStatus(status.dataset.undone);
 }
@@ -237,6 +241,7 @@ function undo() {
 
 function stored(entry, data) {
   handleResponse(data);
+  if (data.feedback) showFeedback(data.feedback);
   if (entry.kind === "undo") {
     if (current) queue.unshift(current);
     for (const item of data.items ?? []) add(item.html, 0);
@@ -250,12 +255,21 @@ function refused(entry, data) {
   const place = submitted.findIndex((one) => one.key === entry.key);
   const [gone] = place >= 0 ? submitted.splice(place, 1) : [];
   if (data.errors && gone) {
-    if (current) queue.unshift(current);
+    if (current && current !== gone.article) queue.unshift(current);
     show(gone.article, gone.values, gone.comment);
     form.problems(data.errors);
   }
+  form.form.hidden = !current;
   if (data.code === "closed") clearDesk();
   else toast(data.sentence ?? document.body.dataset.failed, "error");
+}
+
+/** Shows the expected answer of a training item; then comes the next one. */
+function showFeedback(html) {
+  const dialog = document.getElementById("feedback");
+  document.getElementById("feedback-text").innerHTML = html;
+  dialog.addEventListener("close", next, { once: true });
+  dialog.showModal();
 }
 
 function empty() {

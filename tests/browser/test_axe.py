@@ -390,6 +390,7 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
         f"{gold}change/",
         f"{made}gold/",
         f"{made}guideline/",
+        f"{made}qualification/",
         f"{made}schedule/",
         f"{made}import/",
         desk,

@@ -18,9 +18,11 @@ from evalsite.accounts.models import Project, Role, User
 from judging.core.people.criteria import Criterion
 from judging.people import assignments
 from judging.people.assignments import raters_add
+from judging.people.gold import gold_add, gold_of_item
 from judging.people.guidelines.models import GuidelineReading
 from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Assignment, Evaluation, Rating
+from judging.people.qualification.services import qualification_change
 from judging.people.services import evaluation_close
 from judging.records.models import Judgement
 from tests.browser.targets import small_targets
@@ -218,6 +220,27 @@ def test_the_guideline_is_read_first_and_again_after_a_change(
     give(page, "2", "Enter")
     until(page, lambda: Rating.objects.count() == 2)
     assert sorted(Rating.objects.values_list("guideline_version", flat=True)) == [1, 2]
+
+
+def test_a_training_item_stays_until_the_expected_answer_was_read(
+    enter: Enter, project: Project, rita: User, alice: User
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=2, side_by_side=False, criteria=[QUALITY])
+    items = list(evaluation.items.order_by("number")[:2])
+    gold = [gold_of_item(evaluation, item, {"quality": 4}, "One fact is missing.") for item in items]
+    gold_add(evaluation=evaluation, gold=gold)
+    training = [item.pk for item in items]
+    qualification_change(evaluation=evaluation, training=training, items=0, mark=0.8, by=alice)
+    has_read(evaluation, rita)
+    page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
+    feedback, first = page.locator("#feedback"), item_of(page)
+    for key in ("5", "Enter"):
+        page.keyboard.press(key)
+    expect(feedback).to_contain_text("One fact is missing.")
+    assert item_of(page) == first
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#item-{first}")).to_be_hidden()
+    expect(page.locator("#verdict")).to_be_visible()
 
 
 def test_a_lost_session_loses_no_verdict(

@@ -174,7 +174,7 @@ table(
     GET,
     WORK,
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
-    "people:change_gold people:rater people:guideline",
+    "people:change_gold people:rater people:guideline people:qualification",
 )
 table(
     POST,
@@ -182,7 +182,7 @@ table(
     "people:open people:pause people:resume people:end_pilot people:close people:reopen people:archive "
     "people:restore people:add_raters people:leave people:reassign "
     "people:use_as_gold people:remove_gold people:gold_rule people:pause_rater people:resume_rater "
-    "people:set_aside people:count_again people:stop_import",
+    "people:set_aside people:count_again people:stop_import people:let_in people:try_again",
 )
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")

@@ -26,7 +26,6 @@ from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.people.parts import joined, parts_of
-from judging.core.people.study import StudyState
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
 from judging.people.guidelines.reading import guideline_texts, reading_due
@@ -34,6 +33,9 @@ from judging.people.item_criteria import criteria_for, has_checklist
 from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
 from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
+from judging.people.qualification import queue
+from judging.people.qualification.feedback import training_feedback
+from judging.people.qualification.selectors import Entry
 from judging.people.selectors import RaterProgress
 
 View = Callable[..., HttpResponse]
@@ -65,7 +67,7 @@ exceeds what a rater holds at first (FEWEST_AHEAD), so that a new page makes one
 def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The queue's next items; the first is shown."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    claimed = assignments.claim(evaluation=evaluation, user=signed_in(request), count=AT_ONCE)
+    claimed = queue.claim(evaluation=evaluation, user=signed_in(request), count=AT_ONCE)
     return _page(request, evaluation, claimed)
 
 
@@ -97,9 +99,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         assignments.numbers_of(evaluation=evaluation, user=user, items=_items(request.GET.get(name, "")))
         for name in ("have", "given")
     )
-    claimed = assignments.claim(
-        evaluation=evaluation, user=user, count=BATCH, loaded=loaded, submitting=submitting
-    )
+    claimed = queue.claim(evaluation=evaluation, user=user, count=BATCH, loaded=loaded, submitting=submitting)
     held = assignments.held_by(evaluation=evaluation, user=user)
     content = {
         "items": [_fragment(request, evaluation, assignment) for assignment in claimed],
@@ -240,9 +240,18 @@ def _done(
             return JsonResponse(content, status=409)
         messages.error(request, sentence)
         return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
+    feedback = training_feedback(rating.assignment) if rating.kind in ("verdict", "change") else None
     if _wants_json(request):
+        more = (
+            {"feedback": render_to_string("people/_feedback.html", {"feedback": feedback})}
+            if feedback
+            else {}
+        )
         back = {"items": [_fragment(request, evaluation, rating.assignment)]} if rating.kind == "undo" else {}
-        return JsonResponse({"sentence": saved_sentence(rating, key), **back, **_state(request, evaluation)})
+        sentence = saved_sentence(rating, key)
+        return JsonResponse({"sentence": sentence, **more, **back, **_state(request, evaluation)})
+    if feedback:
+        messages.info(request, render_to_string("people/_feedback.html", {"feedback": feedback}))
     messages.success(request, saved_sentence(rating, key) or _("Saved."))
     return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
 
@@ -258,7 +267,8 @@ def _page(
 ) -> HttpResponse:
     """The whole page; `values`: initial values instead of the first item's own."""
     criteria = evaluation.criteria
-    progress = selectors.progress(evaluation=evaluation, user=signed_in(request))
+    entry = queue.entry_for(evaluation, signed_in(request))
+    progress = queue.desk_progress(evaluation, signed_in(request), entry)
     shows = [_desk_item(assignment) for assignment in shown]
     of_item = has_checklist(evaluation)
     first = values if values is not None else shows[0].values if shows else {}
@@ -272,7 +282,8 @@ def _page(
         "texts": guideline_texts(evaluation),
         "reading": reading_due(evaluation, signed_in(request), opens=bool(shown)),
         "progress": progress,
-        "state": _state_for_rater(evaluation, progress),
+        "state": _state_for_rater(evaluation, progress, entry),
+        "entry": entry,
         "skip_reasons": SkipReason.choices,
         "key": uuid4(),
         "compares": any(criterion.compares for criterion in criteria.values()),
@@ -313,14 +324,16 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,
+        "entry": queue.entry_for(evaluation, signed_in(request)),
     }
     return {"id": assignment.token, "html": render_to_string("people/_item.html", context, request)}
 
 
 def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
-    progress = selectors.progress(evaluation=evaluation, user=signed_in(request))
+    entry = queue.entry_for(evaluation, signed_in(request))
+    progress = queue.desk_progress(evaluation, signed_in(request), entry)
     bar = render_to_string("people/_desk_progress.html", {"progress": progress})
-    state = _state_for_rater(evaluation, progress)
+    state = _state_for_rater(evaluation, progress, entry)
     return {
         "progress": bar,
         "left": progress.left,
@@ -331,8 +344,13 @@ def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _state_for_rater(evaluation: Evaluation, progress: RaterProgress) -> StudyState:
-    return "paused" if progress.paused and evaluation.open else evaluation.state
+def _state_for_rater(evaluation: Evaluation, progress: RaterProgress, entry: Entry | None) -> str:
+    """The study's state, or why this rater has nothing to rate in an open one."""
+    if not evaluation.open:
+        return evaluation.state
+    if progress.paused:
+        return "paused"
+    return {"failed": "not_passed", "waiting": "not_ready"}.get(entry.stage if entry else "", "open")
 
 
 def _wants_json(request: HttpRequest) -> bool:

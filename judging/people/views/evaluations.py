@@ -51,6 +51,7 @@ from judging.people.models import (
     SkipReason,
 )
 from judging.people.outcomes import item_kinds, items_of_kind
+from judging.people.qualification.selectors import failed_tries, lacks_gold
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
@@ -87,6 +88,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "overall": progress.overall(evaluation),
         **rater_lines(request, evaluation),
         "missed": _missed(evaluation),
+        "failed_tries": failed_tries(evaluation),
+        "lacks_gold": lacks_gold(evaluation),
         "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],

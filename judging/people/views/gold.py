@@ -102,7 +102,9 @@ class GoldValuesForm(forms.Form):
             required=False,
             max_length=LONGEST_REASON,
             widget=forms.Textarea(attrs={"rows": 2}),
-            help_text=_("Why this is right. Only organisers and reviewers see it."),
+            help_text=_(
+                "Why this is right. Raters see it in a training, otherwise only organisers and reviewers do."
+            ),
         )
 
     def values(self) -> dict[str, Any]:

@@ -1,0 +1,50 @@
+"""What a rater learns after rating a training item: the expected answer and its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judging.core.people.criteria import canonical
+from judging.core.people.gold import accepted_values, is_hit
+from judging.people.item_criteria import criteria_for
+from judging.people.labels import value_label, values_of
+from judging.people.models import Assignment
+from judging.people.qualification.models import EntryAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionFeedback:
+    """A criterion's expected value, others that are accepted, and the rater's own, as labels."""
+
+    name: str
+    expected: str
+    also: list[str]
+    own: str
+    hit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFeedback:
+    criteria: list[CriterionFeedback]
+    reason: str
+
+
+def training_feedback(assignment: Assignment) -> TrainingFeedback | None:
+    """The feedback on a rated training item, with sides as they were shown; None for every other item."""
+    of_training = EntryAssignment.objects.filter(assignment=assignment, qualification_try=None)
+    if assignment.rating is None or not of_training.exists():
+        return None
+    criteria = criteria_for(assignment.evaluation, assignment.item.row)
+    own, parts = values_of(assignment.rating.values), []
+    for number, accepted in values_of(assignment.item.gold).items():
+        if (criterion := criteria.get(number)) is None:
+            continue
+        labels = [
+            value_label(criterion, canonical(criteria, {number: value}, assignment.shown_first)[number])
+            for value in accepted_values(accepted)
+        ]
+        mine = canonical(criteria, {number: own[number]}, assignment.shown_first) if number in own else {}
+        label = value_label(criterion, mine[number]) if mine else ""
+        hit = is_hit(accepted, own.get(number))
+        parts.append(CriterionFeedback(criterion.name, labels[0], labels[1:], label, hit))
+    return TrainingFeedback(parts, assignment.item.gold_reason)
