@@ -27,13 +27,8 @@ from judging.management.command_line import (
     read_metrics,
     refusals,
 )
-from judging.management.commands.evaluate import (
-    ProgressLine,
-    judge_until_finished,
-    refuse_missing_keys,
-    why_stopped,
-)
 from judging.management.commands.import_results import version_of
+from judging.management.working import ProgressLine, judge_until_finished, refuse_missing_keys, why_stopped
 from judging.records.models import Run, RunState
 from judging.runs.services import refuse_broken_scripts
 from judging.transfer.export.files import jsonl_lines, write_lines

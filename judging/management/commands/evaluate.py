@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import threading
@@ -13,7 +12,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
 from django.utils import translation
 
 from datasets.core.kinds import COMPARISON
@@ -25,12 +23,9 @@ from evalsite.tasks import workers
 from evalsite.terminal import terminal_language
 from judging.core.judges.client import RetryPolicy
 from judging.core.metric_definition import MetricDefinition
-from judging.core.metrics_file import MetricsFile
 from judging.core.reading.reasons import NOTHING_OFFERED
 from judging.core.requirements import RequirementError, decide, exit_status, parse_requirement
 from judging.engine.reconcile import free_dead_leases
-from judging.engine.run_worker import work
-from judging.engine.stopping import stopped_by_endpoint
 from judging.filters.counts import counts_in_force, unscored_groups
 from judging.management.command_line import (
     HAS_ERRORS,
@@ -45,7 +40,14 @@ from judging.management.command_line import (
     run_named,
     upload,
 )
-from judging.messages import reason_sentence, why_down
+from judging.management.working import (
+    RETRY_POLICY,
+    ProgressLine,
+    judge_until_finished,
+    refuse_missing_keys,
+    why_stopped,
+)
+from judging.messages import reason_sentence
 from judging.records.definitions import definitions_now
 from judging.records.models import JudgementState, Run, RunState
 from judging.reports.ci import CiOptions, ci_files
@@ -53,10 +55,6 @@ from judging.reports.services import report_document
 from judging.runs.selectors import find_run
 from judging.runs.services import ChosenMetric, RunOptions, refuse_broken_scripts, run_create, run_resume
 from judging.transfer.export.files import jsonl_lines, write_lines
-
-PROGRESS_SECONDS = 1.0
-# A command must end even if its judge is down or its key is wrong; in the browser, a run waits until it is stopped.
-RETRY_POLICY = RetryPolicy(max_outage_seconds=20, max_consecutive_failures=None)
 
 
 class Command(BaseCommand):
@@ -161,14 +159,6 @@ def write_ci(run: Run, folder: Path, options: CiOptions) -> int:
     return status
 
 
-def why_stopped(run: Run) -> str:
-    """What stopped a run that nobody stopped: usually a server that is down."""
-    if not stopped_by_endpoint(run):
-        return ""
-    name, _colon, detail = run.problem_detail.partition(": ")
-    return f": no answer from {name}. {why_down(run.problem, detail).rstrip('.')}"
-
-
 def refuse_wrong_usage(options: dict[str, Any]) -> None:
     """Raise CommandError for invalid arguments, OSError for files that can't be opened."""
     if not options["ci"] and (options["baseline"] or options["texts"]):
@@ -219,15 +209,6 @@ def start_run(file: Path, metrics_path: Path, name: str, *, leave_out: bool = Fa
         raise CannotStart("\n".join(error.messages)) from None
 
 
-def refuse_missing_keys(path: Path, file: MetricsFile) -> None:
-    """Raise CannotStart if an environment variable with the API key of a judge or candidate is not set."""
-    judges = {judge.api_key_env for metric in file.metrics for judge in metric.judges}
-    names = (judges | {candidate.api_key_env for candidate in file.candidates}) - {""}
-    missing = sorted(name for name in names if not os.environ.get(name))
-    if missing:
-        raise CannotStart(f"{path}: keys are read from the environment, but {', '.join(missing)} is not set.")
-
-
 def resume_run(name_or_id: str) -> Run:
     """Resume a run in this process. Raises CannotStart."""
     run = find_run(name_or_id)
@@ -242,14 +223,6 @@ def resume_run(name_or_id: str) -> Run:
     free_dead_leases()
     run.refresh_from_db()
     return run
-
-
-def judge_until_finished(run: Run, stop: threading.Event, policy: RetryPolicy = RETRY_POLICY) -> Run:
-    """Judge until the run has ended or was paused, or `stop` is set. Returns the run as stored."""
-    while not stop.is_set() and not Run.objects.get(pk=run.pk).is_idle:
-        work(workers.owner(), stop=stop, only=run.pk, policy=policy)
-        stop.wait(0.2)
-    return Run.objects.get(pk=run.pk)
 
 
 def work_until_finished(
@@ -321,29 +294,3 @@ def _reason(reason: str, definition: MetricDefinition) -> str:
             f"no verdict such as {'[[A>B]]' if compares else f'[[{significant(definition.max_score, 6)}]]'}"
         )
     return reason_sentence(reason).rstrip(".。") or "no reason given"
-
-
-class ProgressLine:
-    """A progress line on standard error, updated once a second; only on a terminal."""
-
-    def __init__(self, run: Run, *, shown: bool) -> None:
-        self.run = run
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._show, daemon=True) if shown else None
-
-    def __enter__(self) -> None:
-        if self.thread:
-            self.thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        if self.thread:
-            self.thread.join()
-            sys.stderr.write("\n")
-
-    def _show(self) -> None:
-        while not self.over.wait(PROGRESS_SECONDS):
-            now = Run.objects.get(pk=self.run.pk)
-            sys.stderr.write(f"\r{now.done} of {now.total or '?'} judged, {now.errors} errors ")
-            sys.stderr.flush()
-        connection.close()

@@ -15,14 +15,8 @@ from judging.core.judges.client import RetryPolicy
 from judging.core.judges.scripted import Answer, Received, Script, ScriptedJudge
 from judging.endpoints.models import EndpointLoad
 from judging.engine import run_worker, stopping
-from judging.management.commands.evaluate import (
-    RETRY_POLICY,
-    document,
-    resume_run,
-    start_run,
-    why_stopped,
-    work_until_finished,
-)
+from judging.management.commands.evaluate import document, resume_run, start_run, work_until_finished
+from judging.management.working import RETRY_POLICY, why_stopped
 from judging.records.models import JudgementState, Run, RunState
 from judging.runs.endpoint_outages import endpoint_states, failing, nothing_answers
 from tests.deadlines import TIMEOUT, slack, wait_until
