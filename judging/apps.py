@@ -61,6 +61,7 @@ class JudgingConfig(AppConfig):
         "compare_runs": "judging.reports.comparison.results",
         "compute_figures": "judging.reports.figures",
         "compute_slices": "judging.reports.slices",
+        "drill": "judging.trust.drill_pages.services",
         "import_ratings": "judging.people.rating_import",
         "import_results": "judging.transfer.results_import.services",
         "lint_template": "judging.metrics.lint",
@@ -74,6 +75,7 @@ class JudgingConfig(AppConfig):
         "judging.engine.reconcile.reconcile",
         "judging.people.states.schedules_apply",
         "judging.reports.comparison.results.delete_old",
+        "judging.trust.drill_pages.services.drills_finish",
         "judging.trust.events.tell_of_dates",
     )
 

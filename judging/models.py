@@ -17,4 +17,5 @@ import judging.review.models
 import judging.rubrics.models
 import judging.teamwork.models
 import judging.transfer.results_import.models
+import judging.trust.drill_pages.models
 import judging.trust.models

@@ -91,6 +91,7 @@ from judging.review.models import SavedView
 from judging.rubrics.models import RubricDraft
 from judging.teamwork.models import Comment, Mark, Notice, ReviewAction
 from judging.transfer.results_import.models import ResultsImport
+from judging.trust.drill_pages.models import Drill
 from judging.trust.models import (
     Licence,
     LicenceThresholds,
@@ -176,6 +177,7 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (CachedReply, "project"),
     (LicenceThresholds, "project"),
     (Measurement, "project"),
+    (Drill, "project"),
     (Suspension, "licence__metric_version__metric__project"),
     (Licence, "metric_version__metric__project"),
     (TrainLabel, "metric__project"),
@@ -259,6 +261,8 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(Evaluation.all_objects.filter(run=run), checkpoint)
     Opening.objects.filter(run=run).update(run=None)
     PromptSuggestion.objects.filter(run=run).update(run=None)
+    Drill.objects.filter(run=run).update(run=None)
+    Drill.objects.filter(answers_in=run).update(answers_in=None)
     delete_ids(Run, [run.pk])
 
 
@@ -321,6 +325,7 @@ def _delete_version(version: Version, checkpoint: Checkpoint) -> None:
         in_batches(model._default_manager.filter(**{path: version}), checkpoint)
     FileImport.objects.filter(version=version).update(version=None)
     SealedTest.objects.filter(version=version).update(version=None)
+    Drill.objects.filter(version=version).update(version=None)
     delete_ids(Version, [version.pk])
 
 

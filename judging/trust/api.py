@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -10,6 +11,7 @@ from ninja import Router, Schema
 from evalsite import access
 from evalsite.access import May
 from evalsite.api.lists import Cursor, Limit, Page, cursor_of, text_at
+from judging.trust.drill_pages.models import Drill
 from judging.trust.judges import Judge, judges_of
 from judging.trust.report_figures import licence_entry
 
@@ -29,9 +31,22 @@ class RunOut(Schema):
     name: str
 
 
+class DrillOut(Schema):
+    """A finished fire drill. `document`: as of `drill --json`; `run`: null once it was deleted."""
+
+    id: int
+    run: int | None
+    dataset: str
+    version: int
+    rows: int
+    seed: int
+    finished_at: datetime
+    document: dict[str, Any]
+
+
 class JudgeOut(Schema):
     """A version of a metric with judge models. `licence`: as in the report's `licences`, with its `id`; null without
-    one. `runs`: those that used the version, newest first."""
+    one. `drill`: the newest that finished, null without one. `runs`: those that used the version, newest first."""
 
     metric: str
     metric_id: int
@@ -39,6 +54,7 @@ class JudgeOut(Schema):
     judges: list[str]
     agreement: AgreementOut | None
     licence: dict[str, Any] | None
+    drill: DrillOut | None
     runs: list[RunOut]
 
 
@@ -62,5 +78,19 @@ def _out(judge: Judge) -> dict[str, Any]:
         "licence": {"id": licence.pk, **licence_entry(metric.name, licence, licence.judge, judge.state)}
         if licence
         else None,
+        "drill": judge.drill and _drill_out(judge.drill),
         "runs": [{"id": run.pk, "name": run.name} for run in judge.runs],
+    }
+
+
+def _drill_out(drill: Drill) -> dict[str, Any]:
+    return {
+        "id": drill.pk,
+        "run": drill.run_id,
+        "dataset": drill.dataset_name,
+        "version": drill.dataset_version,
+        "rows": drill.rows,
+        "seed": drill.seed,
+        "finished_at": drill.finished_at,
+        "document": drill.document,
     }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,10 +18,10 @@ from datasets.core.formats import LEGACY
 from datasets.core.kinds import BOTH_BAD, CATEGORY, CHECKLIST, PASS_FAIL
 from datasets.core.variables import response_data
 from datasets.importing.worker import import_or_wait
-from datasets.models import Candidate, Version
+from datasets.models import Candidate, Response, Version
 from datasets.services import dataset_upload
 from datasets.versions.row_writer import WholeRow, as_json, whole_rows
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import User
 from judging.core.checklists import checklist_from
 from judging.core.drill.planted_verdicts import planted_verdict
 from judging.core.drill.planting import Answer, Planted, drawn, plant, row_language
@@ -64,7 +64,6 @@ def answers_of(rows: Sequence[WholeRow], fmt: str, model: str = "") -> list[Answ
 
 def drill_create(
     *,
-    project: Project,
     version: Version,
     metric: MetricDefinition,
     user: User | None,
@@ -74,24 +73,61 @@ def drill_create(
     only_worker: str = "",
 ) -> Run:
     """Plant the defects in a data set of the drill's own, and create the run that judges it. Raises ValidationError."""
+    drilled = defects_plant(version=version, metric=metric, user=user, model=model, rows=rows, seed=seed)
+    return drill_run_create(drilled=drilled, metric=metric, user=user, seed=seed, only_worker=only_worker)
+
+
+def defects_plant(
+    *,
+    version: Version,
+    metric: MetricDefinition,
+    user: User | None,
+    model: str = "",
+    rows: int | None = None,
+    seed: int = 0,
+    answers_in: Run | None = None,
+) -> Version:
+    """Plant the defects in the version's answers, or in those that a run over it judged, as a data set of the drill's
+    own in the version's project. Raises ValidationError."""
     refuse_undrillable(metric)
     whole = list(whole_rows(version, only_valid=True))
+    if answers_in is not None:
+        whole = _with_answers_of(answers_in, whole)
     answers = drawn(answers_of(whole, version.format, model), seed, rows)
     if not answers:
         raise ValidationError(_("The data set has no answer to plant defects in."))
     planted = plant(answers, seed, partial(planted_verdict, metric))
     name = _("%(dataset)s: fire drill") % {"dataset": version.dataset.name[:150]}
     file = io.BytesIO("\n".join(_lines(whole, version.format, planted, metric)).encode())
+    project = version.dataset.project
     uploaded = dataset_upload(project=project, name=name, file=file, file_name="drill.jsonl", user=user)
     drilled = import_or_wait(uploaded.pk)
     if not drilled.usable:
         raise ValidationError(_("The answers with planted defects could not be read as a data set."))
+    return drilled
+
+
+def _with_answers_of(run: Run, rows: Sequence[WholeRow]) -> list[WholeRow]:
+    """The rows with the answers of the run's candidates, uploaded or generated."""
+    candidates = run.run_candidates.values("candidate")
+    answers: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    stored = Response.objects.filter(candidate__in=candidates).exclude(raw="").order_by("pk")
+    for line, name, raw in stored.values_list("row__line", "candidate__name", "raw"):
+        answers[line].append((name, raw))
+    return [replace(row, answers=answers[row.line]) for row in rows]
+
+
+def drill_run_create(
+    *, drilled: Version, metric: MetricDefinition, user: User | None, seed: int = 0, only_worker: str = ""
+) -> Run:
+    """Create the run that judges answers with planted defects. Raises ValidationError."""
+    project = drilled.dataset.project
     return run_create(
         project=project,
         name=free_name(project, _("%(metric)s: fire drill") % {"metric": metric.name[:120]}),
         version=drilled,
         candidates=list(Candidate.uploaded.filter(version=drilled).order_by("pk")),
-        metrics=[ChosenMetric(_as_drilled(metric))],
+        metrics=[ChosenMetric(as_drilled(metric))],
         user=user,
         seed=seed,
         only_worker=only_worker,
@@ -99,7 +135,7 @@ def drill_create(
     )
 
 
-def _as_drilled(metric: MetricDefinition) -> MetricDefinition:
+def as_drilled(metric: MetricDefinition) -> MetricDefinition:
     """Where candidates are compared, every planted answer meets the untouched one, in both orders."""
     if not metric.compares_candidates:
         return metric
@@ -139,34 +175,45 @@ def _modern(raw: str, fmt: str) -> dict[str, Any]:
     }
 
 
-def drill_result(run: Run) -> dict[str, Any]:
-    """The document of a drill's run (docs/drill.md)."""
-    run_metric = run.metrics.get()
-    metric = MetricDefinition.from_json(run_metric.definition)
-    judgements = Judgement.objects.filter(run=run, current=True).select_related(
-        "row", "candidate", "response"
-    )
+Judged = Mapping[tuple[str, int], Judgement]
+"""A drilled row's judgements, by candidate and number of the answer."""
+
+
+def judged_rows(run: Run, defects: Collection[str] = DEFECTS) -> list[Judged]:
+    """The judgements of a drill's run by row, of the untouched answers and those with these defects."""
+    names = (UNTOUCHED, FIRST, SECOND, *defects)
+    judgements = Judgement.objects.filter(run=run, current=True, candidate__name__in=names)
     by_row: dict[int, dict[tuple[str, int], Judgement]] = {}
-    for judgement in judgements.order_by("position").iterator():
+    for judgement in (
+        judgements.select_related("row", "candidate", "response").order_by("position").iterator()
+    ):
         places = by_row.setdefault(judgement.row.line, {})
         places[judgement.candidate.name, judgement.response.number] = judgement
-    rows = [_row(metric, judged, run.version.format) for judged in by_row.values()]
+    return list(by_row.values())
+
+
+def drill_result(run: Run) -> dict[str, Any]:
+    """The document of a drill's run (docs/drill.md)."""
+    metric = MetricDefinition.from_json(run.metrics.get().definition)
+    by_row = judged_rows(run)
+    rows = [drilled_row(metric, judged, run.version.format) for judged in by_row]
     orders = [
         side
-        for judged in by_row.values()
+        for judged in by_row
         for judgement in judged.values()
         for side in (_orders(judgement) if metric.compares_candidates else ())
     ]
-    return drill_document(Drilled(rows, _measure(metric), orders))
+    return drill_document(Drilled(rows, measure_of(metric), orders))
 
 
-def _measure(metric: MetricDefinition) -> Measure:
+def measure_of(metric: MetricDefinition) -> Measure:
     if metric.compares_candidates:
         return "comparison"
     return "label" if metric.gives in (PASS_FAIL, CATEGORY) else "value"
 
 
-def _row(metric: MetricDefinition, judged: Mapping[tuple[str, int], Judgement], fmt: str) -> DrilledRow:
+def drilled_row(metric: MetricDefinition, judged: Judged, fmt: str) -> DrilledRow:
+    """A row's verdicts as numbers."""
     untouched = ((FIRST, 1), (SECOND, 1)) if metric.compares_candidates else ((UNTOUCHED, 1), (UNTOUCHED, 2))
     first, second = (judged.get(place) for place in untouched)
     any_judgement = next(iter(judged.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalsite.accounts.models import Project
 from judging.core.licensing import definition_hash
@@ -12,6 +12,8 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.means import Rate
 from judging.metrics.models import Metric, MetricVersion
 from judging.records.models import Run, RunMetric
+from judging.trust.drill_pages.models import Drill
+from judging.trust.drill_pages.selectors import newest_drills
 from judging.trust.models import Licence, LicenceState
 from judging.trust.selectors import licence_state
 
@@ -22,13 +24,14 @@ RUNS_SHOWN = 3
 @dataclass(frozen=True, slots=True)
 class Judge:
     """A version of a metric with judge models, and their names. `licence`: the newest of it, or of equal content; with
-    its `state`. `runs`: those that used it, newest first."""
+    its `state`. `runs`: those that used it, newest first. `drill`: the newest that finished."""
 
     version: MetricVersion
     names: Sequence[str]
     runs: Sequence[Run]
     licence: Licence | None = None
     state: LicenceState | None = None
+    drill: Drill | None = None
 
     @property
     def agreement(self) -> Rate | None:
@@ -63,6 +66,8 @@ def judges_of(project: Project, after: str = "", limit: int = PER_PAGE) -> tuple
     judges = [
         _judge(version, definition, used.get(version.pk, []), licences) for version, definition in defined
     ]
+    drills = newest_drills(version.pk for version, _definition in defined)
+    judges = [replace(judge, drill=drills.get(judge.version.pk)) for judge in judges]
     return judges, page[limit - 1].name if len(page) > limit else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from judging.trust import improve_views, judges_views, licence_views, suggest_views, threshold_views, views
+from judging.trust.drill_pages import views as drill_views
 from judging.trust.gallery import views as gallery_views
 
 app_name = "trust"
@@ -16,6 +17,10 @@ urlpatterns = [
     path("gallery/<slug:card>/", gallery_views.measurements, name="measurements"),
     path("gallery/<slug:card>/measure/", gallery_views.measure, name="measure"),
     path("gallery/measurements/<int:measurement>/stop/", gallery_views.stop, name="measure_stop"),
+    path("drills/", drill_views.drills, name="drills"),
+    path("drills/new/", drill_views.new, name="drill_new"),
+    path("drills/<int:pk>/", drill_views.drill, name="drill"),
+    path("drills/<int:pk>/<slug:defect>/", drill_views.items, name="drill_items"),
     path("<int:metric>/", views.align, name="align"),
     path("tests/<int:split>/close/", views.close, name="close"),
     path("tests/<int:split>/open/", views.open_test, name="open"),

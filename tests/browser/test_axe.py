@@ -239,6 +239,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         *look_at_answers(visitor, site),
         *draw_a_test(visitor, site),
         *license_a_judge(visitor, site),
+        *begin_a_drill(visitor, site),
         *evaluate(visitor, site),
         add_webhook(visitor, site),
         invite(visitor, site),
@@ -323,6 +324,17 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     licence, _ = send(visitor, site, opening, {"run_metric": judged})
     differing = f"/p/sample/judges/tests/2/disagreements/{judged}/"
     return [licence, differing, f"{differing}suggest/"]
+
+
+def begin_a_drill(visitor: APIRequestContext, site: str) -> list[str]:
+    """Begin a drill of the sample's judge and wait for its figures; return the paths of the pages."""
+    new = f"/p/sample/judges/drills/new/?run={RUN.split('/')[-2]}"
+    text = visitor.get(site + new).text()
+    source = found_in(text, r'name="source".*?<option value="([\w-]+)"')
+    metric = found_in(text, r'name="metric".*?<option value="(\d+)"')
+    drill, _ = send(visitor, site, new, {"metric": metric, "source": source, "rows": "4", "seed": "0"})
+    wait_for(visitor, site + drill, 'id="flags"')
+    return [new, "/p/sample/judges/drills/", drill, f"{drill}negated/"]
 
 
 def add_webhook(visitor: APIRequestContext, site: str) -> str:

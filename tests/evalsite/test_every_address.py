@@ -45,6 +45,7 @@ from judging.teamwork.marks import Change, change_one
 from judging.transfer.results_import.models import ResultsImport
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.drawing import Asking, sealed_test_draw
+from judging.trust.drill_pages.models import Drill
 from judging.trust.models import Licence, Measurement, PromptSuggestion, Suspension
 from judging.trust.sources import Source
 from tests.conftest import ClientOf, person
@@ -224,7 +225,8 @@ table(GET, WORK, "rubrics:row")
 table(POST, WORK, "rubrics:draft rubrics:decide")
 table(GET, READ, "trust:align trust:licence trust:versions trust:agreement trust:disagreements")
 table(POST, WORK, "trust:take_example trust:doubt trust:decide")
-table(GET, WORK, "trust:close trust:open trust:suggest")
+table(GET, READ, "trust:drills trust:drill trust:drill_items")
+table(GET, WORK, "trust:close trust:open trust:suggest trust:drill_new")
 table(POST, MANAGE, "trust:expire trust:lift")
 table(GET, WORK, "trust:measurements")
 table(POST, WORK, "trust:measure trust:measure_stop")
@@ -453,7 +455,13 @@ def trust_places(project: Project, cast: dict[str, User]) -> Places:
         split=split, metric_version=metric.versions.get(), state="draft", model="m", template="x"
     )
     of_test["suggestion"] = draft.pk
-    return {"trust": {"metric": metric.pk, **of_test, **of_card}, "trust:lift": {"fields": {"reason": "x"}}}
+    drill = Drill.objects.create(
+        project=project, metric_version=metric.versions.get(), run=run, dataset_version=1, rows=1
+    )
+    return {
+        "trust": {"metric": metric.pk, "pk": drill.pk, "defect": "empty", **of_test, **of_card},
+        "trust:lift": {"fields": {"reason": "x"}},
+    }
 
 
 def run_places(project: Project, cast: dict[str, User], version: Version) -> Places:

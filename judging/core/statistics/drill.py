@@ -82,20 +82,22 @@ def drill_document(drilled: Drilled) -> dict[str, Any]:
 
 
 def changes(name: str, drilled: Drilled) -> list[tuple[str, float]]:
-    """The items of a defect: the row's language, and the planted verdict minus that of the untouched answer.
+    """The items of a defect: the row's language, and its change."""
+    moved = ((row.language, change_of(name, row, drilled.measure)) for row in drilled.rows)
+    return [(language, change) for language, change in moved if change is not None]
+
+
+def change_of(name: str, row: DrilledRow, measure: Measure) -> float | None:
+    """The verdict with a defect minus that of the untouched answer; None if the row is no item of the defect.
 
     An answer whose first verdict lies at the end of the scale that the defect leads to cannot move: it is no item.
     """
-    items = []
-    for row in drilled.rows:
-        planted = row.planted.get(name)
-        if planted is None:
-            continue
-        if drilled.measure == "comparison":
-            items.append((row.language, planted))
-        elif row.first is not None and row.second is not None and _can_move(name, row, row.first):
-            items.append((row.language, planted - row.second))
-    return items
+    planted = row.planted.get(name)
+    if planted is None or measure == "comparison":
+        return planted
+    if row.first is None or row.second is None or not _can_move(name, row, row.first):
+        return None
+    return planted - row.second
 
 
 def _can_move(name: str, row: DrilledRow, first: float) -> bool:

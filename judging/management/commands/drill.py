@@ -23,7 +23,6 @@ from judging.management.command_line import (
     CannotStart,
     add_json_option,
     json_line,
-    own_project,
     read_metrics,
     refusals,
 )
@@ -72,7 +71,6 @@ class Command(BaseCommand):
             version = version_of(dataset, "")
             refuse_unknown_model(version, options["model"])
             run = drill_create(
-                project=own_project(),
                 version=version,
                 metric=metric,
                 user=None,
