@@ -17,6 +17,7 @@ from judging.core.statistics.ranking import comparisons_under, ranked, ranked_by
 from judging.records.models import Run
 from judging.reports.headline import sentence, short_sentence
 from judging.reports.labels import ValueFormat
+from judging.reports.page.order_view import first_share, short_order
 from judging.reports.page.tables import kind_of, win_rate_title
 from judging.reports.selectors import metrics_of, series_of
 from judging.reports.stored import OUTCOMES
@@ -39,7 +40,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True):
 class MetricOutcome(msgspec.Struct, frozen=True):
     """One metric of a run, best candidate first. `version`: of the metric, or a hash of its definition; results of
     equal versions can be compared. `kind`: type of its values, COMPARED for comparisons. `headline`: None in results
-    stored before there were headlines."""
+    stored before there were headlines. `first`: as in order_view.first_share, None also in earlier results."""
 
     metric: str
     version: str
@@ -47,6 +48,7 @@ class MetricOutcome(msgspec.Struct, frozen=True):
     scale: tuple[float | None, float | None]
     candidates: list[CandidateOutcome]
     headline: Headline | None = None
+    first: tuple[str, float] | None = None
 
     @property
     def leader(self) -> CandidateOutcome | None:
@@ -78,7 +80,7 @@ class OutcomeView:
 
     `text`: the headline in short; `sentence`: in full; `series`: of the candidate that it is about, 0 if it is about
     several; `mean`, `interval`, `bar`: of the first of them, or empty where people contradict the judge. `outdated`: it
-    was stored before there were headlines, so nobody is named.
+    was stored before there were headlines, so nobody is named. `order`: in how many resamplings the first is first.
     """
 
     metric: str
@@ -91,6 +93,7 @@ class OutcomeView:
     trend: str
     more: int
     outdated: bool = False
+    order: str = ""
 
 
 def metric_outcomes(
@@ -111,7 +114,8 @@ def metric_outcomes(
         headline = headline_of(report, metric)
         if headline.value == "corrected":
             version += " corrected"  # never compared with raw means
-        results.append(MetricOutcome(metric, version, kind, (low, high), candidates, headline))
+        first = first_share(report, metric)
+        results.append(MetricOutcome(metric, version, kind, (low, high), candidates, headline, first))
     return results
 
 
@@ -127,6 +131,7 @@ def _of_comparisons(
         kind=COMPARED,
         scale=(None, None),
         headline=headline_of(report, metric),
+        first=first_share(report, metric),
         candidates=[
             CandidateOutcome(name, cell["win_rate"], cell["ci_low"], cell["ci_high"], cell["comparisons"])
             for name, cell in cells.items()
@@ -163,6 +168,12 @@ def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome
     return {run: (version, _OUTCOMES.decode(value)) for run, version, value in rows}
 
 
+def stored_outcomes(runs: Iterable[int]) -> dict[int, list[MetricOutcome]]:
+    """{run: its stored result} of these runs."""
+    rows = OUTCOMES.all().filter(subject__in=list(runs)).values_list("subject", "value")
+    return {run: _OUTCOMES.decode(value) for run, value in rows}
+
+
 def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:
     """{run: result} of runs that have a result, in two queries."""
     projects = {run.project_id for run in runs}
@@ -194,6 +205,7 @@ def _view(
         trend=trend(number, means, " → ".join(values.text(mean) for mean in means)),
         more=len(metrics) - 1,
         outdated=headline is None,
+        order=short_order(*first.first) if first.first and shown else "",
     )
 
 

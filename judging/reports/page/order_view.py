@@ -18,16 +18,23 @@ from judging.reports.page.tables import Column, Series, Table, marked, rank_text
 @dataclass(frozen=True, slots=True)
 class OrderView:
     """`sentence`: how often the first is first; '' without shares, and `lacking` says why there are none. `orders`:
-    (judge or repeat, candidates) of those whose order is another one."""
+    (judge or repeat, candidates) of those whose order is another one; `versions`: the same of other versions of the
+    metric, in their newest runs over the same data."""
 
     sentence: str
     lacking: str
     table: Table
     draws: str
     orders: Sequence[tuple[str, str]]
+    versions: Sequence[tuple[int, str]] = ()
 
 
-def order_view(document: Mapping[str, Any], metric: str, series: Series) -> OrderView | None:
+def order_view(
+    document: Mapping[str, Any],
+    metric: str,
+    series: Series,
+    versions: Sequence[tuple[int, Sequence[str]]] = (),
+) -> OrderView | None:
     """The order of a metric; None without two candidates. The shares are of the judge's own values, so there are none
     where the report shows corrected ones."""
     ranking = next(iter(under(document, "ranking", metric)), None)
@@ -57,6 +64,11 @@ def order_view(document: Mapping[str, Any], metric: str, series: Series) -> Orde
             for single in ranking["orders"]
             if single["names"] != names
         ],
+        versions=[
+            (version, names_of(ranked))
+            for version, ranked in versions
+            if list(ranked) != [name for name in names if name in ranked]
+        ],
     )
 
 
@@ -65,6 +77,24 @@ def _sentence(first: Mapping[str, float], names: Sequence[str]) -> str:
         return ""
     text = _("%(candidate)s is first in %(n)s of 100 resamplings of the questions.")
     return text % {"candidate": names[0], "n": _of_100(first[names[0]])}
+
+
+def first_share(document: Mapping[str, Any], metric: str) -> tuple[str, float] | None:
+    """The candidate that stands first, and the share of resamplings in which it does; None without shares, and where
+    the report shows corrected values."""
+    ranking = next(iter(under(document, "ranking", metric)), None)
+    if ranking is None or not ranking["first"] or corrected_under(document, metric):
+        return None
+    name = next(iter(ranking["ranks"]))
+    return name, ranking["first"][name]
+
+
+def short_order(candidate: str, share: float) -> str:
+    """The sentence for lists."""
+    return _("%(candidate)s first in %(n)s of 100 resamplings") % {
+        "candidate": candidate,
+        "n": _of_100(share),
+    }
 
 
 def _lacking(*, corrected: bool) -> str:

@@ -55,6 +55,17 @@ def test_the_best_candidate_comes_first() -> None:
     assert [one.name for one in metric.candidates] == ["b", "a"]
 
 
+def test_the_share_of_resamplings_is_stored_with_the_result() -> None:
+    ranking = {"metric": "m", "first": {"b": 0.93, "a": 0.07}, "ranks": {"b": {}, "a": {}}}
+    (metric,) = metric_outcomes(figures(a=1.0, b=2.0) | {"ranking": [ranking]}, {"m": ("1", 1, 10)})
+    assert metric.first == ("b", 0.93)
+
+
+def test_lists_say_how_sure_the_order_is(project: Project) -> None:
+    run = known(a_judged_run(a_version(project, rows=12), by_name(alpha=7, beta=4)))
+    assert outcome_views([run])[run.pk].order == "alpha first in 100 of 100 resamplings"
+
+
 def compared(**win_rates: float) -> dict[str, Any]:
     cells = {
         name: {"win_rate": rate, "ci_low": 0.1, "ci_high": 0.9, "comparisons": 4, "rank_low": 1}

@@ -1,0 +1,44 @@
+"""The order of candidates under other versions of a metric, from stored results of runs over the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judging.records.models import NOT_ENDED, Run, RunMetric
+from judging.reports.outcomes import stored_outcomes
+
+
+def orders_of_versions(run: Run) -> dict[str, list[tuple[int, Sequence[str]]]]:
+    """{metric: (number of another version, candidates of this run that it ranked, best first)}, each version in its
+    newest run. Runs that people still rate blind are left out."""
+    own = {
+        each.metric_version.metric_id: each
+        for each in run.metrics.exclude(metric_version=None).select_related("metric_version")
+        if each.metric_version is not None
+    }
+    others = RunMetric.objects.filter(
+        metric_version__metric__in=own,
+        run__version=run.version_id,
+        run__project=run.project_id,
+        run__archived_at=None,
+        run__deleted_at=None,
+    )
+    others = others.exclude(metric_version__in=[each.metric_version_id for each in own.values()])
+    others = others.exclude(run__evaluations__run__state__in=NOT_ENDED)
+    newest: dict[int, RunMetric] = {}
+    for each in others.select_related("metric_version").order_by("-run_id"):
+        newest.setdefault(each.metric_version_id or 0, each)
+    stored = stored_outcomes(each.run_id for each in newest.values())
+    names = set(run.run_candidates.values_list("candidate__name", flat=True))
+    orders: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    for each in sorted(newest.values(), key=lambda used: used.metric_version_id or 0):
+        outcome = next((known for known in stored.get(each.run_id, ()) if known.metric == each.name), None)
+        if outcome is None or each.metric_version is None:
+            continue
+        ranked = [
+            known.name for known in outcome.candidates if known.mean is not None and known.name in names
+        ]
+        if len(ranked) > 1:
+            name = own[each.metric_version.metric_id].name
+            orders.setdefault(name, []).append((each.metric_version.number, ranked))
+    return orders
