@@ -64,6 +64,8 @@ class Action(models.TextChoices):
     LICENCE_EXPIRES = "licence.expires", _("Date of a licence set")
     LICENCE_LIFTED = "licence.lifted", _("Suspension of a licence lifted")
     DRILL_BEGUN = "drill.begun", _("Fire drill of a judge begun")
+    SUCCESSION_BEGUN = "succession.begun", _("Succession of a judge begun")
+    SUCCESSION_MARGIN = "succession.margin", _("Margin of a succession changed")
     PROMPT_SUGGESTED = "prompt.suggested", _("Better prompt suggested by a model")
     THRESHOLDS_CHANGED = "licence.thresholds", _("Thresholds of licences changed")
     DATASET_UPLOADED = "dataset.uploaded", _("Data set uploaded")

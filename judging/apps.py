@@ -68,6 +68,7 @@ class JudgingConfig(AppConfig):
         "measure_metric": "judging.trust.gallery.measurements",
         "run_batches": "judging.engine.batches",
         "plan_rejudging": "judging.runs.rerun.rerun_batches",
+        "succession": "judging.trust.succession.services",
         "remove_deleted": "judging.deletion.services",
     }
     short_jobs = ("compute_figures", "compute_slices")
@@ -77,6 +78,7 @@ class JudgingConfig(AppConfig):
         "judging.reports.comparison.results.delete_old",
         "judging.trust.drill_pages.services.drills_finish",
         "judging.trust.events.tell_of_dates",
+        "judging.trust.succession.services.successions_finish",
     )
 
     def ready(self) -> None:
@@ -94,7 +96,7 @@ class JudgingConfig(AppConfig):
         from judging.metrics.editor.starting_points import starting_points
         from judging.metrics.gallery.cards import card_records
         from judging.metrics.gallery.page import card_contexts
-        from judging.metrics.selectors import metrics_that_use
+        from judging.metrics.selectors import history_notes, metrics_that_use
         from judging.metrics.services import definition_changed, definition_checks
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
@@ -113,6 +115,7 @@ class JudgingConfig(AppConfig):
         from judging.trust.gallery.views import measuring_context, newest_records
         from judging.trust.leaks import refuse_test_texts
         from judging.trust.report_figures import add_licences
+        from judging.trust.succession.history import successions_in_history
 
         api.modules += [
             "judging.endpoints.api",
@@ -144,6 +147,7 @@ class JudgingConfig(AppConfig):
         turned_off.append(notify_webhook_off)
         waiting_ratings.append(lines_of_waiting)
         licences_added.append(add_licences)
+        history_notes.append(successions_in_history)
         sealed_rows.append(seal.sealed_rows)
         split_rows.append(seal.rows_in_splits)
         closed_rows.append(seal.rows_closed)

@@ -19,3 +19,4 @@ import judging.teamwork.models
 import judging.transfer.results_import.models
 import judging.trust.drill_pages.models
 import judging.trust.models
+import judging.trust.succession.models

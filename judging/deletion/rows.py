@@ -103,6 +103,7 @@ from judging.trust.models import (
     SplitRow,
     Suspension,
 )
+from judging.trust.succession.models import Succession
 
 BATCH = 1_000
 Checkpoint = Callable[[], None]
@@ -178,6 +179,7 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (LicenceThresholds, "project"),
     (Measurement, "project"),
     (Drill, "project"),
+    (Succession, "project"),
     (Suspension, "licence__metric_version__metric__project"),
     (Licence, "metric_version__metric__project"),
     (TrainLabel, "metric__project"),
@@ -255,6 +257,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(SendingRule.objects.filter(evaluation__run=run), checkpoint)
     in_batches(of_subjects(DERIVED_OF_RUN, [run.pk]), checkpoint)
     in_batches(changes_of_runs([run.pk]), checkpoint, lambda _model, ids: delete_comparisons(ids), batch=10)
+    Succession.objects.filter(old__run=run).update(old=None)
     for model, path in OF_RUN:
         in_batches(model._default_manager.filter(**{path: run}), checkpoint)
     SealedTest.objects.filter(evaluation__run=run).update(evaluation=None)
@@ -262,6 +265,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     Opening.objects.filter(run=run).update(run=None)
     PromptSuggestion.objects.filter(run=run).update(run=None)
     Drill.objects.filter(run=run).update(run=None)
+    Succession.objects.filter(run=run).update(run=None)
     Drill.objects.filter(answers_in=run).update(answers_in=None)
     delete_ids(Run, [run.pk])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
@@ -10,6 +12,19 @@ from evalsite.accounts.models import Project
 from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryNote:
+    """Something besides a version that happened to a metric, and the address of its page."""
+
+    at: datetime
+    text: str
+    url: str
+
+
+history_notes: list[Callable[[Metric], list[HistoryNote]]] = []
+"""What higher packages tell in a metric's history. Registered by successions of judges (apps.py)."""
 
 
 @dataclass(frozen=True, slots=True)

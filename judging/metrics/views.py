@@ -167,7 +167,8 @@ def past_replies(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 def versions(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
     """All versions, newest first."""
     row = get_metric(request, slug, metric)
-    context = {"metric": row, "versions": selectors.versions_of(row)}
+    notes = [note for notes_of in selectors.history_notes for note in notes_of(row)]
+    context = {"metric": row, "versions": selectors.versions_of(row), "notes": notes}
     return render(request, "metrics/versions.html", context)
 
 

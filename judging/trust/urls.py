@@ -7,6 +7,7 @@ from django.urls import path
 from judging.trust import improve_views, judges_views, licence_views, suggest_views, threshold_views, views
 from judging.trust.drill_pages import views as drill_views
 from judging.trust.gallery import views as gallery_views
+from judging.trust.succession import views as succession_views
 
 app_name = "trust"
 IN_RUN = "tests/<int:split>/disagreements/<int:run_metric>"
@@ -21,6 +22,10 @@ urlpatterns = [
     path("drills/new/", drill_views.new, name="drill_new"),
     path("drills/<int:pk>/", drill_views.drill, name="drill"),
     path("drills/<int:pk>/<slug:defect>/", drill_views.items, name="drill_items"),
+    path("successions/", succession_views.successions, name="successions"),
+    path("successions/new/<int:run>/<int:number>/", succession_views.new, name="succession_new"),
+    path("successions/<int:pk>/", succession_views.succession, name="succession"),
+    path("successions/<int:pk>/margin/", succession_views.margin, name="succession_margin"),
     path("<int:metric>/", views.align, name="align"),
     path("tests/<int:split>/close/", views.close, name="close"),
     path("tests/<int:split>/open/", views.open_test, name="open"),

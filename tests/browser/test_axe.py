@@ -240,6 +240,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         *draw_a_test(visitor, site),
         *license_a_judge(visitor, site),
         *begin_a_drill(visitor, site),
+        *try_another_judge(visitor, site),
         *evaluate(visitor, site),
         add_webhook(visitor, site),
         invite(visitor, site),
@@ -335,6 +336,15 @@ def begin_a_drill(visitor: APIRequestContext, site: str) -> list[str]:
     drill, _ = send(visitor, site, new, {"metric": metric, "source": source, "rows": "4", "seed": "0"})
     wait_for(visitor, site + drill, 'id="flags"')
     return [new, "/p/sample/judges/drills/", drill, f"{drill}negated/"]
+
+
+def try_another_judge(visitor: APIRequestContext, site: str) -> list[str]:
+    """Have the sample's answers judged again and wait for the figures; return the paths of the pages."""
+    new = f"/p/sample/judges/successions/new/{RUN.split('/')[-2]}/0/"
+    endpoint = found_in(visitor.get(site + new).text(), r'name="judge-0".*?<option value="(\d+)"')
+    succession, _ = send(visitor, site, new, {"judge-0": endpoint, "margin": "2.5"})
+    wait_for(visitor, site + succession, 'id="shift"')
+    return [new, "/p/sample/judges/successions/", succession]
 
 
 def add_webhook(visitor: APIRequestContext, site: str) -> str:

@@ -48,11 +48,12 @@ from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.drill_pages.models import Drill
 from judging.trust.models import Licence, Measurement, PromptSuggestion, Suspension
 from judging.trust.sources import Source
+from judging.trust.succession.models import Succession
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run, first_of
 from tests.judging.people.make import give, legacy, make_evaluation, rate_each
-from tests.make import a_metric
+from tests.make import a_metric, a_run
 from tests.routes import patterns, routes
 
 __all__ = ["upload"]  # a fixture
@@ -225,8 +226,9 @@ table(GET, WORK, "rubrics:row")
 table(POST, WORK, "rubrics:draft rubrics:decide")
 table(GET, READ, "trust:align trust:licence trust:versions trust:agreement trust:disagreements")
 table(POST, WORK, "trust:take_example trust:doubt trust:decide")
-table(GET, READ, "trust:drills trust:drill trust:drill_items")
-table(GET, WORK, "trust:close trust:open trust:suggest trust:drill_new")
+table(GET, READ, "trust:drills trust:drill trust:drill_items trust:successions trust:succession")
+table(GET, WORK, "trust:close trust:open trust:suggest trust:drill_new trust:succession_new")
+table(POST, WORK, "trust:succession_margin")
 table(POST, MANAGE, "trust:expire trust:lift")
 table(GET, WORK, "trust:measurements")
 table(POST, WORK, "trust:measure trust:measure_stop")
@@ -458,7 +460,19 @@ def trust_places(project: Project, cast: dict[str, User]) -> Places:
     drill = Drill.objects.create(
         project=project, metric_version=metric.versions.get(), run=run, dataset_version=1, rows=1
     )
+    judged_again = a_run(run.version, a_metric("http://127.0.0.1:9/v1"))
+    succession = Succession.objects.create(
+        project=project,
+        metric_version=metric.versions.get(),
+        old=run.metrics.get(),
+        run=judged_again,
+        margin=0.1,
+    )
+    of_succession = {"pk": succession.pk, "run": run.pk, "number": 0}
     return {
+        "trust:succession": of_succession,
+        "trust:succession_new": of_succession,
+        "trust:succession_margin": of_succession,
         "trust": {"metric": metric.pk, "pk": drill.pk, "defect": "empty", **of_test, **of_card},
         "trust:lift": {"fields": {"reason": "x"}},
     }
