@@ -90,6 +90,8 @@ class Action(models.TextChoices):
     RUN_ARCHIVED = "run.archived", _("Run archived")
     RUN_RESTORED = "run.restored", _("Run restored")
     RUN_DELETED = "run.deleted", _("Run deleted")
+    EVIDENCE_WRITTEN = "evidence.written", _("Evidence of a run written")
+    EVIDENCE_RULES = "evidence.rules", _("Rules for evidence files changed")
     REPORT_SHARED = "report.shared", _("Report link created")
     REPORT_UNSHARED = "report.unshared", _("Report link revoked")
     EVALUATION_CREATED = "evaluation.created", _("Human evaluation created")

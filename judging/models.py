@@ -4,6 +4,7 @@
 
 import judging.deletion.models
 import judging.endpoints.models
+import judging.evidence.models
 import judging.look.models
 import judging.metrics.models
 import judging.people.asking.models

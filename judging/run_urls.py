@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+import judging.evidence.views as evidence
 import judging.review.list_views as review_lists
 import judging.review.teamwork.bulk as bulk
 import judging.review.teamwork.inbox as inbox
@@ -70,6 +71,8 @@ urlpatterns = [
     path(
         "<int:pk>/compare/<int:other>/<int:first>/<int:second>/", comparison.compare_item, name="compare_item"
     ),
+    path("<int:pk>/evidence/", evidence.evidence, name="evidence"),
+    path("<int:pk>/evidence/rules/", evidence.rules, name="evidence_rules"),
     path("<int:pk>/people-result/", people_result.people_result, name="people_result"),
     path("<int:pk>/ask/", asking.ask, name="ask"),
     path("<int:pk>/report/", reports.report, name="report"),

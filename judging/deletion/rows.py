@@ -38,6 +38,7 @@ from judging.deletion.kinds import (
 )
 from judging.endpoints.models import Endpoint
 from judging.engine.candidates import source_of
+from judging.evidence.models import EvidenceRules
 from judging.look.models import (
     GroupedNote,
     GroupProposal,
@@ -178,6 +179,7 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (CachedReply, "project"),
     (LicenceThresholds, "project"),
     (Measurement, "project"),
+    (EvidenceRules, "project"),
     (Drill, "project"),
     (Succession, "project"),
     (Suspension, "licence__metric_version__metric__project"),

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -44,9 +45,11 @@ class StillOpen(Exception):
     """People still rate the run or its answers; the message names the evaluation."""
 
 
-def write_evidence(run: Run, path: Path, *, hashes_only: bool, key: Ed25519PrivateKey | None) -> None:
-    """Write the evidence file of a run: complete, or none. `hashes_only`: rows, answers and requests as SHA-256 only.
-    Raises StillOpen, or OSError."""
+def write_evidence(
+    run: Run, path: Path, *, hashes_only: bool, key: Ed25519PrivateKey | None, host_names: bool = False
+) -> None:
+    """Write the evidence file of a run: complete, or none. `hashes_only`: rows, answers and requests as SHA-256 only;
+    `host_names`: with the hosts of the judges' endpoints. Raises StillOpen, or OSError."""
     for evaluation in evaluations_of(run):
         if not evaluation.run.complete:
             raise StillOpen(
@@ -56,14 +59,14 @@ def write_evidence(run: Run, path: Path, *, hashes_only: bool, key: Ed25519Priva
     try:
         with draft.open("wb") as stream:
             writer = EvidenceWriter(stream, evalsite.__version__)
-            _add_members(writer, run, hashes_only=hashes_only)
+            _add_members(writer, run, hashes_only=hashes_only, host_names=host_names)
             writer.finish(key)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool) -> None:
+def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool, host_names: bool) -> None:
     definitions = definitions_now(run)
     scales = selectors.with_choices(
         run, {pk: selectors.scaled(definition) for pk, definition in definitions.items()}
@@ -82,7 +85,10 @@ def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool) -> None
     writer.add_lines("judgements", judgements)
     writer.add_lines("rows", _rows(run, hashes_only=hashes_only))
     writer.add_lines("answers", _answers(run, scales.values(), hashes_only=hashes_only))
-    writer.add_json("settings.json", _settings(run, inputs, definitions, frozen, hashes_only=hashes_only))
+    settings = _settings(run, inputs, definitions, frozen, hashes_only=hashes_only)
+    writer.add_json(
+        "settings.json", settings | ({"hosts": _hosts(definitions.values())} if host_names else {})
+    )
     with translation.override(LANGUAGE):
         writer.add_json("report.json", report_document(run))
 
@@ -244,6 +250,15 @@ def _settings(
         "overridden": _counts(inputs.overridden),
         "flagged": [[*names, *flagged] for names, flagged in inputs.flagged.items()],
     }
+
+
+def _hosts(definitions: Iterable[MetricDefinition]) -> list[dict[str, str]]:
+    """The host of each judge's endpoint, without scheme, port and path."""
+    return [
+        {"metric": definition.name, "judge": judge.name, "host": urlsplit(judge.url).hostname or ""}
+        for definition in definitions
+        for judge in definition.judges
+    ]
 
 
 def _counts(counter: Counter[tuple[str, str]]) -> list[list[Any]]:

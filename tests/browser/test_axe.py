@@ -226,6 +226,7 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
     send(visitor, site, "/account/", {"token-name": "x", "token-days": "30"}, to="/account/tokens/")
     return [
         f"{again}compare/?with={RUN.split('/')[-2]}",
+        f"{RUN}evidence/",
         pair_of(visitor, site),
         "/p/sample/runs/mine/",
         "/p/sample/metrics/new/",

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
 from judging.evidence.container import BadKey, private_key
+from judging.evidence.services import rules_of
 from judging.evidence.writing import StillOpen, write_evidence
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, run_named
 from judging.reports.labels import left_out_sentences
@@ -35,7 +36,14 @@ class Command(BaseCommand):
         key_file = settings.CONFIG.evidence_key_file
         try:
             key = private_key(Path(key_file)) if key_file else None
-            write_evidence(named_run, out, hashes_only=hashes_only, key=key)
+            rules = rules_of(named_run.project)
+            write_evidence(
+                named_run,
+                out,
+                hashes_only=hashes_only or rules.hashes_only,
+                key=key,
+                host_names=rules.host_names,
+            )
         except StillOpen as refusal:
             raise CommandError(str(refusal), returncode=HAS_ERRORS) from None
         except BadKey as error:
