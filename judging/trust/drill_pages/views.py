@@ -105,7 +105,7 @@ def _form(request: HttpRequest, project: Project) -> DrillForm | None:
 def drill(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A drill's flags and figures; until it has finished, how far it is."""
     row = get_drill(request, slug, pk)
-    stage = "finished" if row.finished_at else row.run.state if row.run else "preparing"
+    stage = "computed" if row.finished_at else row.run.state if row.run else "preparing"
     if part_wanted(request) and request.GET.get("seen", stage) != stage:
         return HttpResponseClientRefresh()  # the head changes, too
     job = jobs.of(JOB, row.pk)

@@ -108,7 +108,7 @@ def succession(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     old, run = row.old, row.run
     if old is not None and rates_here(request, _of_project(row, old)):
         return render(request, "reports/hidden.html", {"run": old.run})
-    stage = "finished" if row.finished_at else run.state if run else "gone"
+    stage = "computed" if row.finished_at else run.state if run else "gone"
     if part_wanted(request) and request.GET.get("seen", stage) != stage:
         return HttpResponseClientRefresh()  # the head changes, too
     if old and run and run.state == RunState.FINISHED and row.computed_from != basis_of(row):

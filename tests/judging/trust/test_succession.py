@@ -166,3 +166,9 @@ def test_only_those_who_start_runs_begin_one(
     who: str, cast: dict[str, User], client_of: ClientOf, run: Run
 ) -> None:
     assert client_of(cast[who]).get(f"{BASE}new/{run.pk}/0/").status_code == 403
+
+
+def test_the_page_is_loaded_anew_when_the_figures_are_there(run: Run, alice: User, page: Client) -> None:
+    succession = judged(begin(run, alice))
+    polled = page.get(f"{BASE}{succession.pk}/?seen=finished", headers={"HX-Request": "true"})
+    assert polled.headers["HX-Refresh"] == "true"
