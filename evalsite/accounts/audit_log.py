@@ -59,6 +59,9 @@ DETAILS = {
     "items": pgettext_lazy("log", "items"),
     "ratings": pgettext_lazy("log", "ratings"),
     "note": pgettext_lazy("log", "note"),
+    "evaluation": pgettext_lazy("log", "evaluation"),
+    "uses": pgettext_lazy("log", "uses"),
+    "most": pgettext_lazy("log", "at most"),
 }
 COLUMNS = ("at", "actor", "via", "project", "action", "kind", "object_id", "name", "detail")
 

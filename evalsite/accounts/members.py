@@ -45,8 +45,13 @@ def in_order(roles: Collection[str]) -> tuple[str, ...]:
 
 
 def one_time_password() -> str:
-    """Four groups of four characters, about 79 bits; shown once to the account's creator."""
-    return "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(4))
+    """About 79 bits; shown once to the account's creator."""
+    return typed_secret(4)
+
+
+def typed_secret(groups: int) -> str:
+    """A secret that can be copied by hand: groups of four characters, 19.8 random bits each."""
+    return "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(groups))
 
 
 @transaction.atomic

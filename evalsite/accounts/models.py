@@ -59,7 +59,8 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes the first person who opens it a member. Only the hash of its secret is stored."""
+    """A link that makes whoever opens it a member: the first person, or as many as `most_uses`. Only the hash of its
+    secret is stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     roles = models.JSONField()
@@ -69,8 +70,40 @@ class Invitation(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True)
-    used_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True, help_text="when it was used up")
     used_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    joins = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="what it joins beside the project, a key of invitations.purposes; then its role is rater",
+    )
+    most_uses = models.PositiveSmallIntegerField(
+        null=True, help_text="how many people may use it; null: a link for one person"
+    )
+    uses = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="by how many, if it is shared")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a link that many people may use."""
+        return self.most_uses is not None
+
+
+class InvitationUse(models.Model):
+    """Somebody who used a shared link. `address` counts the accounts made from a network address; it is forgotten
+    within a day."""
+
+    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="accepted")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    address = models.CharField(
+        max_length=45, blank=True, default="", help_text="from which the account was made; '': it existed"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["invitation", "user"], name="invitation_use_once")]
+        indexes = [models.Index(fields=["address", "at"], name="invitation_use_by_address")]
 
 
 class ApiToken(models.Model):

@@ -12,12 +12,13 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from evalsite.accounts.members import roles_set
-from evalsite.accounts.models import Draft, Project, Role, User
+from evalsite.accounts.models import Draft, InvitationUse, Project, Role, User
 from evalsite.audit import Action, record
 
 LOCAL_ADMINISTRATOR = "admin"
 BACKEND = "django.contrib.auth.backends.ModelBackend"  # of users who sign in without a password form
 DRAFTS_KEPT_FOR = timedelta(days=90)
+ADDRESSES_KEPT_FOR = timedelta(days=1)
 
 
 def local_administrator() -> User | None:
@@ -79,8 +80,10 @@ def account_edit(*, user: User, name: str, language: str) -> None:
 
 
 def delete_expired() -> None:
-    """Delete expired sessions, failed logins that no longer count, and abandoned drafts; workers call it regularly."""
+    """Delete expired sessions, failed logins and addresses that no longer count, and abandoned drafts; workers call it
+    regularly."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     AccessAttempt.objects.filter(attempt_time__lt=now - 2 * settings.AXES_COOLOFF_TIME).delete()
+    InvitationUse.objects.filter(at__lt=now - ADDRESSES_KEPT_FOR).exclude(address="").update(address="")
     Draft.objects.filter(saved_at__lt=now - DRAFTS_KEPT_FOR).delete()

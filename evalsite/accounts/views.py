@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django.conf import settings
@@ -14,6 +15,7 @@ from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import check_for_language
 from django.utils.translation import gettext as _
@@ -22,7 +24,17 @@ from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.accounts.forms import AccountForm, FirstPasswordForm, JoinForm, OwnPasswordForm, TokenForm
-from evalsite.accounts.invitations import NoInvitation, account_join, invitation_accept, invitation_find
+from evalsite.accounts.invitations import (
+    ACCOUNTS_AN_HOUR,
+    NoInvitation,
+    Purpose,
+    TooManyAccounts,
+    account_join,
+    invitation_accept,
+    invitation_find,
+    purpose_of,
+)
+from evalsite.accounts.login_throttle import client_address
 from evalsite.accounts.models import ApiToken, Project, Role, User
 from evalsite.accounts.services import BACKEND, account_edit, local_administrator, password_change
 from evalsite.accounts.tokens import MOST, token_create, token_revoke, tokens_of
@@ -66,37 +78,52 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     user = request.user if isinstance(request.user, User) else None
     try:
         invitation = invitation_find(secret=secret, user=user)
+        purpose = purpose_of(invitation)
         if user and request.method == "POST":
-            return _welcome(request, invitation_accept(secret=secret, user=user))
-        form = None if user else JoinForm(request.POST or None)
+            return _welcome(request, *invitation_accept(secret=secret, user=user))
+        by_provider = invitation.is_shared and bool(settings.CONFIG.oidc_issuer)
+        form = None if user or by_provider else JoinForm(request.POST or None)
         if form and request.method == "POST" and form.is_valid():
             return _new_account(request, secret, form)
     except NoInvitation:
         return render(request, "accounts/no_invitation.html", status=404)
+    except TooManyAccounts as error:
+        return _too_many_accounts(request, error)
     wrong = form is not None and form.is_bound
-    context = {"invitation": invitation, "form": form, "next": request.path}
+    context = {"invitation": invitation, "purpose": purpose, "form": form, "next": request.path}
+    context["provider"] = settings.CONFIG.oidc_name if by_provider else ""
     return render(request, "accounts/join.html", context, status=422 if wrong else 200)
 
 
 def _new_account(request: HttpRequest, secret: str, form: JoinForm) -> HttpResponse:
     fields = form.cleaned_data
     try:
-        user, project = account_join(
+        user, project, purpose = account_join(
             secret=secret,
             username=fields["username"],
             name=fields["first_name"],
             password=fields["password1"],
+            address=client_address(request),
         )
     except IntegrityError:  # the name was taken meanwhile
         messages.error(request, _("This username is taken. Choose another one."))
         return redirect(request.path)
     login(request, user, backend=BACKEND)
-    return _welcome(request, project)
+    return _welcome(request, project, purpose)
 
 
-def _welcome(request: HttpRequest, project: Project) -> HttpResponse:
-    messages.success(request, _("Welcome to %(project)s.") % {"project": project.name})
-    return redirect("project", project.slug)
+def _too_many_accounts(request: HttpRequest, error: TooManyAccounts) -> HttpResponse:
+    seconds = max(1, math.ceil((error.until - timezone.now()).total_seconds()))
+    context = {"minutes": math.ceil(seconds / 60), "most": ACCOUNTS_AN_HOUR}
+    answer = render(request, "accounts/too_many_accounts.html", context, status=429)
+    answer["Retry-After"] = str(seconds)
+    return answer
+
+
+def _welcome(request: HttpRequest, project: Project, purpose: Purpose | None) -> HttpResponse:
+    name = purpose.name if purpose else project.name
+    messages.success(request, _("Welcome to %(project)s.") % {"project": name})
+    return redirect(purpose.address) if purpose else redirect("project", project.slug)
 
 
 @require_POST

@@ -78,10 +78,11 @@ def to_confirm(user: User, secret: str) -> MailAddress | None:
     return rows.exclude(pending="").first()
 
 
-def mail_invitation(invitation: Invitation, secret: str) -> None:
-    """Mail an invitation to the accounts that confirmed the address in its note."""
+def mail_invitation(invitation: Invitation, secret: str, address: str = "") -> None:
+    """Mail an invitation to the accounts that confirmed the address, else the one in its note."""
+    address = (address or invitation.note).strip()
     link = absolute_url("accounts:join", secret)
-    if not link:
+    if not link or not address:
         return
 
     def compose() -> tuple[str, str]:
@@ -89,9 +90,8 @@ def mail_invitation(invitation: Invitation, secret: str) -> None:
         text = _("You are invited to the project %(project)s of evalsite:\n\n%(link)s")
         return _("Invitation to %(project)s") % values, text % values
 
-    for row in MailAddress.objects.filter(address__iexact=invitation.note.strip()).select_related("user"):
-        if invitation.note.strip():
-            mail_user(Kind.INVITATIONS, row.user, compose)
+    for row in MailAddress.objects.filter(address__iexact=address).select_related("user"):
+        mail_user(Kind.INVITATIONS, row.user, compose)
 
 
 def with_link(text: str, link: str) -> str:
