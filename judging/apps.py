@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from django.apps import AppConfig
 
 if TYPE_CHECKING:
-    from evalsite.accounts.models import User
+    from evalsite.accounts.invitations import Purpose
+    from evalsite.accounts.models import Invitation, User
     from evalsite.supervisor import Child
     from evalsite.table_files import Sheet
     from judging.records.models import Run
@@ -40,6 +41,12 @@ def lines_of_waiting(user: User) -> list[str]:
     from judging.people.waiting import waiting_lines
 
     return waiting_lines(user)
+
+
+def study_purpose(invitation: Invitation) -> Purpose | None:
+    from judging.people.inviting.links import purpose
+
+    return purpose(invitation)
 
 
 def test_sample_connections() -> None:
@@ -84,6 +91,7 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from datasets.versions.file_import import take_verdicts, verdict_pages
         from evalsite import api, demo
+        from evalsite.accounts.invitations import purposes
         from evalsite.mail.digests import waiting_ratings
         from evalsite.storage import completeness
         from evalsite.webhooks import turned_off
@@ -146,6 +154,7 @@ class JudgingConfig(AppConfig):
         definition_changed.append(tell_of_change)
         turned_off.append(notify_webhook_off)
         waiting_ratings.append(lines_of_waiting)
+        purposes["study"] = study_purpose
         licences_added.append(add_licences)
         history_notes.append(successions_in_history)
         sealed_rows.append(seal.sealed_rows)

@@ -10,6 +10,7 @@ import judging.metrics.models
 import judging.people.asking.models
 import judging.people.guidelines.models
 import judging.people.import_models
+import judging.people.inviting.models
 import judging.people.models
 import judging.people.qualification.models
 import judging.records.models

@@ -25,7 +25,7 @@ from datasets.models import (
     StoredFinding,
     Version,
 )
-from evalsite.accounts.models import ApiToken, Draft, Invitation, Membership, Project, User
+from evalsite.accounts.models import ApiToken, Draft, Invitation, InvitationUse, Membership, Project, User
 from evalsite.derived import of_subjects
 from evalsite.models import StoredReply
 from evalsite.webhooks.models import Delivery, Webhook
@@ -54,6 +54,7 @@ from judging.metrics.models import GalleryEntry, Metric, MetricVersion
 from judging.people.asking.models import AnswerDraw, Sending, SendingRule
 from judging.people.guidelines.models import GuidelineReading, GuidelineVersion, VersionRepeat
 from judging.people.import_models import RatingsImport
+from judging.people.inviting.models import RaterGroup, StudyLink
 from judging.people.models import (
     Adjudication,
     Assignment,
@@ -130,6 +131,7 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
     (QualificationTry, "rater__evaluation__run"),
     (Qualification, "evaluation__run"),
     (EvaluationRater, "evaluation__run"),
+    (StudyLink, "evaluation__run"),
     (RatingsImport, "evaluation__run"),
     (ReportLink, "run"),
     (ResultsImport, "run"),
@@ -169,7 +171,10 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (StoredReply, "token__project"),
     (ApiToken, "project"),
     (Draft, "project"),
+    (InvitationUse, "invitation__project"),
     (Invitation, "project"),
+    (RaterGroup.users.through, "ratergroup__project"),
+    (RaterGroup, "project"),
     (Membership, "project"),
     (SavedColumns, "project"),
     (SavedView, "project"),

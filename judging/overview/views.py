@@ -19,6 +19,7 @@ from evalsite.web.headers import part_wanted
 from judging import guides
 from judging.overview import search as searching
 from judging.overview.selectors import RUNS_ON_A_CARD, latest_runs, project_steps, samples_in_other_languages
+from judging.people.inviting.offers import offers_to
 from judging.people.selectors import evaluations_page, rating_tasks
 from judging.review.teamwork.inbox import queue_of, unread_notices
 from judging.rule_messages import reader_language
@@ -52,6 +53,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {"cards": cards, "rates_only": rates_only, "archived": archived, "finished_run": finished}
     context |= _waits(
         duties=[duty for duty in mine if duty.left],
+        offers=offers_to(access.signed_in(request), rated),
         notices=list(unread_notices(request)[:NOTICES_SHOWN]),
         queue=queue_of(access.signed_in(request), access.projects_where(request, May.REVIEW)),
     )
@@ -79,9 +81,11 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         ).count()  # as many as their list; steps count the usable ones
     if all(step.state == "done" for step in steps):
         steps = []  # done: newcomers' steps are no longer needed
-    mine = rating_tasks(access.signed_in(request), only_this) if May.RATE in may else []
+    rates = May.RATE in may
+    mine = rating_tasks(access.signed_in(request), only_this) if rates else []
     context = _waits(
         duties=[duty for duty in mine if duty.left],
+        offers=offers_to(access.signed_in(request), only_this) if rates else [],
         queue=queue_of(access.signed_in(request), only_this) if reads else [],
     )
     if reads:

@@ -25,6 +25,7 @@ from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most
 from judging.core.people.sampling import side_for
 from judging.people.guidelines.repeats import REPEAT_SHARE, version_twins
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
+from judging.people.quota import limit_of, promises_store, room
 from judging.people.selectors import IN_PLAY, pace
 from judging.records.seal import closed_for_rating
 
@@ -110,7 +111,7 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
 
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
-    """The maximum number of items this rater may hold now."""
+    """The maximum number of items this rater may hold now; 0 once they have all that they were told."""
     usual = Item.objects.filter(IN_PLAY, evaluation=evaluation, needed__gt=0)
     free = usual.aggregate(free=Sum("free", default=0))["free"]
     waiting = Assignment.objects.filter(
@@ -124,9 +125,16 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     items = evaluation.items_count
     if evaluation.pilot_below is not None:
         raters, items = raters.filter(in_pilot=True), evaluation.pilot_items or 0
-    capacities = {active.pk: max(0, items - active.had) for active in raters.annotate(had=had)}
+    capacities = {
+        active.pk: max(
+            0, min(items, items if (limit := limit_of(evaluation, active)) is None else limit) - active.had
+        )
+        for active in raters.annotate(had=had)
+    }
     mine = capacities.pop(rater.pk)
-    return most_held(pace(rater), fair_share(free + waiting.count(), mine, list(capacities.values())))
+    held = most_held(pace(rater), fair_share(free + waiting.count(), mine, list(capacities.values())))
+    left = room(evaluation, rater)
+    return held if left is None else min(held, left)
 
 
 def _release_excess(rater: EvaluationRater, limit: int, submitting: Collection[int]) -> None:
@@ -288,7 +296,9 @@ def raters_add(*, evaluation: Evaluation, users: Sequence[User], by: User | None
 
 
 def tell_raters(evaluation: Evaluation) -> None:
-    """Tell webhooks of raters who have work now in an open evaluation, once for each. Call it where one opens."""
+    """Store how many items raters get, and tell webhooks of those who have work now in an open evaluation, once for
+    each. Call it where one opens, with the evaluation locked."""
+    promises_store(evaluation)
     if not evaluation.open:
         return
     raters = EvaluationRater.objects.filter(evaluation=evaluation, left_at=None, work_told=False)
@@ -306,6 +316,7 @@ def rater_leave(*, rater: EvaluationRater, by: User) -> None:
     if not EvaluationRater.objects.filter(pk=rater.pk, left_at=None).update(left_at=clock.now()):
         return
     release(list(Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED)))
+    promises_store(evaluation)
     audit(Action.RATER_LEFT, evaluation, by, rater=rater.user.username)
 
 

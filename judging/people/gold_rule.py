@@ -16,6 +16,7 @@ from judging.people.assignments import audit, locked, release
 from judging.people.labels import values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, GoldRule
 from judging.people.progress import Hits
+from judging.people.quota import promises_store
 
 
 def gold_items_right(evaluation: Evaluation, rater: EvaluationRater | None = None) -> dict[int, Hits]:
@@ -52,6 +53,7 @@ def _pause(evaluation: Evaluation, rater: EvaluationRater, by: User | None) -> N
     rater.paused_at = clock.now()
     rater.save(update_fields=["paused_at"])
     release(list(Assignment.objects.filter(rater=rater, state=AssignmentState.LEASED)))
+    promises_store(evaluation)
     audit(Action.RATER_PAUSED, evaluation, by, rater=rater.user.username)
 
 
@@ -75,6 +77,7 @@ def rater_resume(*, rater: EvaluationRater, by: User) -> bool:
         return False
     rater.paused_at, rater.gold_failed_at, rater.gold_since = None, None, clock.now()
     rater.save(update_fields=["paused_at", "gold_failed_at", "gold_since"])
+    promises_store(evaluation)
     audit(Action.RATER_RESUMED, evaluation, by, rater=rater.user.username)
     return True
 

@@ -104,6 +104,15 @@ class Evaluation(models.Model):
     closed_at = models.DateTimeField(null=True)
     starts_at = models.DateTimeField(null=True, help_text="when a draft opens by itself")
     ends_at = models.DateTimeField(null=True, help_text="when it closes by itself")
+    open_to_all = models.BooleanField(
+        default=False, db_default=False, help_text="whether all raters of the project may join"
+    )
+    quota = models.PositiveIntegerField(
+        null=True, help_text="how many items a rater gets at most; null: no limit"
+    )
+    share = models.PositiveIntegerField(
+        null=True, help_text="what a rater gets at most by quota.py; null: without a quota"
+    )
     pilot_items = models.PositiveIntegerField(null=True, help_text="size of the pilot")
     pilot_below = models.PositiveIntegerField(
         null=True, help_text="while the pilot runs, only items with a lower rank are assigned"
@@ -224,6 +233,9 @@ class EvaluationRater(models.Model):
     gold_failed_at = models.DateTimeField(null=True, help_text="when they missed the pass mark of gold")
     gold_since = models.DateTimeField(
         null=True, help_text="when they were let in again; earlier gold does not count for the pass mark"
+    )
+    promised = models.PositiveIntegerField(
+        null=True, help_text="the number of items that they were told, and agreed to; they get no more"
     )
     work_told = models.BooleanField(default=False, help_text="whether webhooks were told that there is work")
     set_aside_at = models.DateTimeField(

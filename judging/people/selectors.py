@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
@@ -21,6 +22,7 @@ from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.people.quota import DONE, limit_of, raised_to
 from judging.records.models import Judgement, Run
 from judging.records.seal import sealed_items
 
@@ -56,12 +58,15 @@ def evaluations_page(
 
 @dataclass(frozen=True, slots=True)
 class RatingTask:
-    """An evaluation in which a user rates: items done, and an estimate of those left."""
+    """An evaluation in which a user rates: items done, and at most how many are left; `raised`: the number of items
+    that are asked for now, where it is more than what the user was told (`promised`)."""
 
     evaluation: Evaluation
     project: Project
     rated: int
     left: int
+    promised: int | None = None
+    raised: int | None = None
 
 
 def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
@@ -77,6 +82,8 @@ def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
             part.evaluation.run.project,
             own[part.pk].states[AssignmentState.RATED],
             _items_left(part, opened[part.evaluation_id], own[part.pk]),
+            part.promised,
+            raised_to(part.evaluation, part),
         )
         for part in parts
     ]
@@ -156,12 +163,15 @@ def mine(
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
     """A rater's progress: items done and left, with gold items and repeats, which raters can't tell apart;
-    `seconds_each`: mean active time over the last `paced` of them. `paused`: the rater alone, not the evaluation."""
+    `seconds_each`: mean active time over the last `paced` of them. `paused`: the rater alone, not the evaluation.
+    `raised`: as in RatingTask. `until`: the evaluation's end."""
 
     done: int
     left: int
     seconds_each: float | None
     paused: bool = False
+    raised: int | None = None
+    until: datetime | None = None
 
     @property
     def total(self) -> int:
@@ -184,7 +194,14 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
         return RaterProgress(0, 0, None)
     own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
     left = _items_left(rater, opened, own)
-    return RaterProgress(own.states[AssignmentState.RATED], left, pace(rater), rater.stopped)
+    return RaterProgress(
+        own.states[AssignmentState.RATED],
+        left,
+        pace(rater),
+        rater.stopped,
+        raised_to(rater.evaluation, rater),
+        rater.evaluation.ends_at,
+    )
 
 
 @dataclass(slots=True)
@@ -216,7 +233,9 @@ def _items_left(rater: EvaluationRater, open_items: int, own: _RaterCounts) -> i
     opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
     repeats = _repeats_to_come(rater) + version_repeats_to_come(rater.evaluation, rater)
-    return held + opened + repeats + _gold_to_come(rater, opened)
+    left = held + opened + repeats + _gold_to_come(rater, opened)
+    limit = limit_of(rater.evaluation, rater)
+    return left if limit is None else min(left, max(0, limit - sum(own.states[state] for state in DONE)))
 
 
 def _repeats_to_come(rater: EvaluationRater) -> int:

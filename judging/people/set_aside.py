@@ -28,6 +28,7 @@ from judging.people.models import (
     Item,
     Rating,
 )
+from judging.people.quota import promises_store
 from judging.records.json_text import storable
 from judging.records.seal import closed_for_rating
 
@@ -97,4 +98,5 @@ def _seats_change(assignments: AssignmentQuerySet, *, free: int) -> None:
 
 def _finish(evaluation: Evaluation, rater: EvaluationRater, action: Action, by: User, reason: str) -> None:
     figures_change(evaluation)
+    promises_store(evaluation)
     audit(action, evaluation, by, rater=rater.user.username, reason=reason)

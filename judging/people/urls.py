@@ -8,7 +8,7 @@ from django.urls import path
 from judging.people.guidelines import desk_views as desk_guideline
 from judging.people.guidelines import views as guidelines
 from judging.people.qualification import views as qualifying
-from judging.people.views import adjudication, evaluations, gold, new, states
+from judging.people.views import adjudication, evaluations, gold, groups, inviting, new, states
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
 
@@ -31,6 +31,16 @@ organisers = (
         path("<int:pk>/archive/", evaluations.act, {"action": "archive"}, name="archive"),
         path("<int:pk>/restore/", evaluations.act, {"action": "restore"}, name="restore"),
         path("<int:pk>/sides/", evaluations.rename_sides, name="rename_sides"),
+        path("groups/", groups.groups, name="groups"),
+        path("groups/<int:group>/", groups.group, name="group"),
+        path("groups/<int:group>/delete/", groups.delete_group, name="delete_group"),
+        path("<int:pk>/inviting/", inviting.inviting, name="inviting"),
+        path("<int:pk>/inviting/list/", inviting.read_list, name="read_list"),
+        path("<int:pk>/inviting/link/", inviting.create_link, name="create_link"),
+        path("<int:pk>/inviting/links/<int:link>/revoke/", inviting.revoke_link, name="revoke_link"),
+        path("<int:pk>/inviting/group/", inviting.add_group, name="add_group"),
+        path("<int:pk>/inviting/quota/", inviting.change_quota, name="change_quota"),
+        path("<int:pk>/inviting/offer/", inviting.offer, name="offer"),
         path("<int:pk>/raters/add/", evaluations.add_raters, name="add_raters"),
         path("<int:pk>/raters/<int:rater>/", rater_views.rater, name="rater"),
         path("<int:pk>/raters/<int:rater>/leave/", evaluations.leave, name="leave"),
@@ -63,7 +73,13 @@ organisers = (
     "people",
 )
 
-raters = ([path("", evaluations.queue, name="queue")], "rating")
+raters = (
+    [
+        path("", evaluations.queue, name="queue"),
+        path("<int:pk>/join/", inviting.join, name="join"),
+    ],
+    "rating",
+)
 
 desk = (
     [
@@ -74,6 +90,7 @@ desk = (
         path("undo/", rate.undo, name="undo"),
         path("guideline/", desk_guideline.guideline, name="guideline"),
         path("guideline/understood/", desk_guideline.understood, name="understood"),
+        path("more/", inviting.more, name="more"),
         path("<uuid:token>/", rate.item, name="item"),
         path("<uuid:token>/verdict/", rate.verdict, name="verdict"),
         path("<uuid:token>/skip/", rate.skip, name="skip"),

@@ -11,6 +11,7 @@ document.addEventListener("click", async (event) => {
   if (filler) fill(document.querySelector(filler.dataset.fill), filler.dataset.with);
   const copier = event.target.closest("[data-copy]");
   if (copier) await copy(copier);
+  if (event.target.closest("[data-print]")) window.print();
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }

@@ -332,7 +332,10 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
 def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     entry = queue.entry_for(evaluation, signed_in(request))
     progress = queue.desk_progress(evaluation, signed_in(request), entry)
-    bar = render_to_string("people/_desk_progress.html", {"progress": progress})
+    run = evaluation.run
+    bar = render_to_string(
+        "people/_desk_progress.html", {"progress": progress, "project": run.project, "run": run}
+    )
     state = _state_for_rater(evaluation, progress, entry)
     return {
         "progress": bar,

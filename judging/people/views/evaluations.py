@@ -29,6 +29,7 @@ from judging.people import assignments, gold_rule, progress, services, states
 from judging.people.access import get_evaluation, get_item, rates_here
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
+from judging.people.inviting.offers import offers_to
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import (
@@ -321,8 +322,10 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
     """A rater's evaluations in this project; like all pages for raters, without model names."""
     project = access.get_project(request, slug, May.RATE)
-    tasks = rating_tasks(access.signed_in(request), Project.objects.filter(pk=project.pk))
-    return render(request, "people/queue.html", {"duties": tasks})
+    user, here = access.signed_in(request), Project.objects.filter(pk=project.pk)
+    return render(
+        request, "people/queue.html", {"duties": rating_tasks(user, here), "offers": offers_to(user, here)}
+    )
 
 
 _TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}

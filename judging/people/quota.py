@@ -1,0 +1,126 @@
+"""At most so many items a rater, and what raters are told of it.
+
+With a quota, `Evaluation.share` is what a rater gets at most: an equal part of all ratings (core/people/promise.py),
+at most the quota. `EvaluationRater.promised` is the lowest number that a rater was told, or one that they agreed to;
+they get no more. A share above it is shown to them, and they may go on or stop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from evalsite.accounts.models import User
+from judging.core.people.promise import SECONDS_AN_ITEM, Work, items_each, raised
+from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+
+DONE = (AssignmentState.RATED, AssignmentState.SKIPPED)
+_FEWEST_FOR_PACE, _PACE_OVER = 10, 200
+
+
+def share_of(evaluation: Evaluation, *, joining: int = 0) -> int:
+    """What each rater gets at most, computed now; `joining`: further raters."""
+    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    sums = usual.aggregate(seats=Sum("needed", default=0), items=Count("pk"), free=Sum("free", default=0))
+    active = list(_active(evaluation).values_list("pk", flat=True))
+    seated = Assignment.objects.filter(evaluation=evaluation, item__needed__gt=0, extra=False)
+    gone = seated.counted().exclude(rater__in=_active(evaluation)).count()
+    seats = sums["seats"] - gone
+    each = items_each(_work(evaluation, seats, len(active) + joining, sums["items"]), evaluation.quota)
+    if evaluation.quota is None:
+        return each
+    done = _done(evaluation)
+    left = sums["free"] + seated.filter(state=AssignmentState.LEASED).count()
+    rooms = [max(0, each - done[pk]) for pk in active] + [each] * joining
+    return raised(each, left=left, rooms=rooms, quota=evaluation.quota)
+
+
+def most_items(evaluation: Evaluation) -> int:
+    """What somebody who joins now gets at most: their share, or without a quota all items."""
+    if evaluation.quota is not None:
+        return share_of(evaluation, joining=1)
+    usual = Item.objects.filter(evaluation=evaluation, free__gt=0).count()
+    return items_each(_work(evaluation, usual, 1, usual))
+
+
+def _work(evaluation: Evaluation, seats: int, raters: int, items: int) -> Work:
+    extra = Item.objects.filter(evaluation=evaluation, needed=0, gold_removed=False)
+    return Work(
+        seats=max(0, seats),
+        raters=raters,
+        items=items,
+        gold=extra.filter(repeat_of=None).count() if evaluation.gold_share else 0,
+        gold_share=evaluation.gold_share,
+        repeats=extra.exclude(repeat_of=None).count() if evaluation.repeat_share else 0,
+        repeat_share=evaluation.repeat_share,
+    )
+
+
+def _active(evaluation: Evaluation) -> QuerySet[EvaluationRater]:
+    return EvaluationRater.objects.filter(
+        evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
+    )
+
+
+def _done(evaluation: Evaluation) -> Counter[int]:
+    """{rater: items rated or skipped}."""
+    own = Assignment.objects.filter(evaluation=evaluation, state__in=DONE).order_by()
+    return Counter(dict(own.values_list("rater").annotate(items=Count("pk"))))
+
+
+def promises_store(evaluation: Evaluation) -> None:
+    """Store the share, and lower the number of raters who were told more. Call it with the evaluation locked, where
+    raters, items or the quota change; nobody is told of a draft."""
+    share = None if evaluation.quota is None else share_of(evaluation)
+    if share != evaluation.share:
+        evaluation.share = share
+        Evaluation.objects.filter(pk=evaluation.pk).update(share=share)
+    raters = EvaluationRater.objects.filter(evaluation=evaluation)
+    if share is None:
+        raters.exclude(promised=None).update(promised=None)
+    elif evaluation.state != "draft":
+        raters.filter(Q(promised=None) | Q(promised__gt=share), left_at=None).update(promised=share)
+
+
+def limit_of(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
+    """How many items the rater gets at most; None: no limit."""
+    if evaluation.quota is None or evaluation.share is None:
+        return evaluation.quota
+    return evaluation.share if rater.promised is None else min(evaluation.share, rater.promised)
+
+
+def room(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
+    """How many items the rater may hold within their number; None: any. Call it with the evaluation locked."""
+    limit = limit_of(evaluation, rater)
+    if limit is None:
+        return None
+    done = Assignment.objects.filter(rater=rater, state__in=DONE).count()
+    if done >= limit and Item.objects.filter(evaluation=evaluation, free__gt=0).exists():
+        promises_store(evaluation)  # others may have skipped items, or left
+        limit = limit_of(evaluation, rater) or 0
+    return max(0, limit - done)
+
+
+def raised_to(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
+    """The number of items that the rater is asked for beyond what they were told; None: no more than that."""
+    if evaluation.share is None or rater.promised is None or evaluation.share <= rater.promised:
+        return None
+    return evaluation.share
+
+
+def promise_accept(*, evaluation: Evaluation, user: User) -> bool:
+    """The rater goes on to the number that is asked for now. False if it was not raised."""
+    raters = EvaluationRater.objects.filter(
+        evaluation=evaluation, user=user, left_at=None, promised__lt=F("evaluation__share")
+    )
+    share = Evaluation.objects.filter(pk=evaluation.pk).values("share")
+    return bool(raters.update(promised=share))
+
+
+def seconds_an_item(evaluation: Evaluation) -> float:
+    """The median time of the evaluation's last ratings; half a minute until there are ten."""
+    rated = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.RATED, seconds__gt=0)
+    times = list(rated.order_by("-rated_at").values_list("seconds", flat=True)[:_PACE_OVER])
+    return median(times) if len(times) >= _FEWEST_FOR_PACE else SECONDS_AN_ITEM
