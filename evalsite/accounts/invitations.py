@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, Value, When
@@ -162,7 +163,9 @@ def invitation_revoke(*, invitation: Invitation) -> bool:
     waiting = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
     if not waiting.update(revoked_at=timezone.now()):
         return False
-    counted = {"uses": invitation.uses, "most": invitation.most_uses} if invitation.is_shared else {}
+    counted: dict[str, Any] = (
+        {"uses": invitation.uses, "most": invitation.most_uses} if invitation.is_shared else {}
+    )
     record(
         Action.INVITATION_REVOKED,
         project=invitation.project,
@@ -222,7 +225,7 @@ def refuse_many_accounts(address: str) -> None:
 
 
 def _record_use(invitation: Invitation, user: User, purpose: Purpose | None) -> None:
-    detail: dict[str, object] = {"roles": [Role.RATER] if invitation.joins else invitation.roles}
+    detail: dict[str, Any] = {"roles": [Role.RATER] if invitation.joins else invitation.roles}
     if purpose is not None:
         detail["evaluation"] = purpose.name
     if invitation.is_shared:

@@ -46,7 +46,8 @@ RATINGS = "evaluation_ratings"
 
 class EvaluationOut(Schema):
     """`id`: of its run, as in addresses. `about_run`: the run whose answers are rated. `ratings` of `needed`. `state`:
-    draft, open, paused or closed. `pilot`: number of items of the pilot while it runs."""
+    draft, open, paused or closed. `quota`: items a rater gets at most. `open_to_all`: all raters of the project may
+    join. `pilot`: number of items of the pilot while it runs."""
 
     id: int
     name: str
@@ -63,6 +64,8 @@ class EvaluationOut(Schema):
     ratings: int
     needed: int
     overlap: int
+    quota: int | None
+    open_to_all: bool
     seed: int
     criteria: list[CriterionIn]
     created_at: datetime
@@ -268,6 +271,8 @@ def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
         "ratings": progress.ratings,
         "needed": progress.needed,
         "overlap": evaluation.overlap,
+        "quota": evaluation.quota,
+        "open_to_all": evaluation.open_to_all,
         "seed": evaluation.seed,
         "criteria": [
             {

@@ -8,6 +8,7 @@ they get no more. A share above it is shown to them, and they may go on or stop.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from statistics import median
 
 from django.db.models import Count, F, Q, QuerySet, Sum
@@ -28,13 +29,14 @@ def share_of(evaluation: Evaluation, *, joining: int = 0) -> int:
     seated = Assignment.objects.filter(evaluation=evaluation, item__needed__gt=0, extra=False)
     gone = seated.counted().exclude(rater__in=_active(evaluation)).count()
     seats = sums["seats"] - gone
-    each = items_each(_work(evaluation, seats, len(active) + joining, sums["items"]), evaluation.quota)
+    work = _work(evaluation, seats, len(active) + joining, sums["items"])
+    each = items_each(work, evaluation.quota)
     if evaluation.quota is None:
         return each
     done = _done(evaluation)
     left = sums["free"] + seated.filter(state=AssignmentState.LEASED).count()
     rooms = [max(0, each - done[pk]) for pk in active] + [each] * joining
-    return raised(each, left=left, rooms=rooms, quota=evaluation.quota)
+    return raised(each, left=left, rooms=rooms, most=items_each(replace(work, raters=1), evaluation.quota))
 
 
 def most_items(evaluation: Evaluation) -> int:
@@ -65,8 +67,8 @@ def _active(evaluation: Evaluation) -> QuerySet[EvaluationRater]:
 
 
 def _done(evaluation: Evaluation) -> Counter[int]:
-    """{rater: items rated or skipped}."""
-    own = Assignment.objects.filter(evaluation=evaluation, state__in=DONE).order_by()
+    """{rater: items rated or skipped, after training and qualification}."""
+    own = Assignment.objects.filter(evaluation=evaluation, state__in=DONE, entry=None).order_by()
     return Counter(dict(own.values_list("rater").annotate(items=Count("pk"))))
 
 
@@ -96,7 +98,7 @@ def room(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
     limit = limit_of(evaluation, rater)
     if limit is None:
         return None
-    done = Assignment.objects.filter(rater=rater, state__in=DONE).count()
+    done = Assignment.objects.filter(rater=rater, state__in=DONE, entry=None).count()
     if done >= limit and Item.objects.filter(evaluation=evaluation, free__gt=0).exists():
         promises_store(evaluation)  # others may have skipped items, or left
         limit = limit_of(evaluation, rater) or 0

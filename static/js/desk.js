@@ -128,7 +128,7 @@ async function ask(url) {
 
 function handleResponse(data, before = failures) {
   if (data.token) submissions.token = data.token;
-  if (data.progress) document.getElementById("progress").innerHTML = data.progress;
+  if (data.progress) showProgress(data.progress);
   if (submissions.entries.length || before !== failures) updateStatus();
   else recovered();
   state = data.state ?? state;
@@ -524,3 +524,9 @@ letter("l", () => setStatus(toggleTogether() ? status.dataset.together : status.
 
 setInterval(() => (!current || failure) && lookForMore(), LOOK_AGAIN);
 setInterval(() => document.visibilityState === "visible" && current && stirredWithin(STAY_LEASED) && lookForMore(), STAY_LEASED);
+
+function showProgress(html) {
+  const bar = document.getElementById("progress");
+  bar.innerHTML = html;
+  bar.dispatchEvent(new CustomEvent("htmx:load", { bubbles: true, detail: { elt: bar } }));  // site.js shows local times
+}

@@ -47,6 +47,7 @@ NO_PAGES = {
     "trust:measurements": "a part of a gallery card's page",
     "trust:agreement": "a part of the editor",
     "desk:items": "a part of the desk",
+    "desk:more": "leads to the desk unless more items are asked for",
     "desk:mine": "a part of the desk",
     "desk:item": "a part of the desk",
     "desk:guideline": "a part of the desk",
@@ -415,10 +416,20 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
         f"{made}guideline/",
         f"{made}qualification/",
         f"{made}schedule/",
+        f"{made}inviting/",
+        rater_group(visitor, site),
         f"{made}import/",
         desk,
         f"{compare_files(visitor, site)}sides/",
     ]
+
+
+def rater_group(visitor: APIRequestContext, site: str) -> str:
+    """Save a group of raters; return the path of its page."""
+    groups = "/p/sample/evaluations/groups/"
+    rater = found_in(visitor.get(site + groups).text(), r'name="users" value="(\d+)"')
+    _path, page = send(visitor, site, groups, {"name": "Lab", "users": rater})
+    return found_in(page, rf'href="({groups}\d+/)"')
 
 
 def add_gold(visitor: APIRequestContext, site: str, made: str) -> str:

@@ -37,6 +37,8 @@ from judging.look.services import note_save
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
 from judging.people.import_models import RatingsImport
+from judging.people.inviting.links import study_link_create
+from judging.people.inviting.models import RaterGroup
 from judging.reports.sharing import report_link_create
 from judging.review.models import SavedView
 from judging.rubrics.models import RubricDraft
@@ -161,6 +163,8 @@ table(
     "metrics:past_replies metrics:leave metrics:copy metrics:archive metrics:restore metrics:restore_version",
 )
 table(GET, RATE, "rating:queue")
+table(POST, RATE, "rating:join")
+table(GET, RATE, "desk:more", superuser="404")
 table(
     GET, RATE, "desk:page desk:items desk:mine desk:guideline", superuser="404"
 )  # Rita and Adam are its raters
@@ -175,6 +179,7 @@ table(
 table(
     GET,
     WORK,
+    "people:inviting people:groups people:group "
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
     "people:change_gold people:rater people:guideline people:qualification",
 )
@@ -183,9 +188,11 @@ table(
     WORK,
     "people:open people:pause people:resume people:end_pilot people:close people:reopen people:archive "
     "people:restore people:add_raters people:leave people:reassign "
+    "people:read_list people:add_group people:delete_group people:change_quota people:offer "
     "people:use_as_gold people:remove_gold people:gold_rule people:pause_rater people:resume_rater "
     "people:set_aside people:count_again people:stop_import people:let_in people:try_again",
 )
+table(POST, MANAGE, "people:create_link people:revoke_link")
 table(GET, READ, "people:list people:detail people:items people:item people:export")
 table(GET, REVIEW, "people:inbox people:adjudicate")
 table(
@@ -351,7 +358,14 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
     imported = RatingsImport.objects.create(
         evaluation=evaluation, file_name="x", stored_as="x", size=1, created_by=cast["alice"]
     )
+    group = RaterGroup.objects.create(project=project, name="Lab")
+    link, _secret = study_link_create(evaluation=evaluation, most_uses=5, days=5, by=adam)
     return {
+        "people:add_group": {"fields": {"group": group.pk}},
+        "people:group": {"group": group.pk},
+        "people:delete_group": {"group": group.pk},
+        "people:revoke_link": {"link": link.pk},
+        "rating": {"pk": evaluation.run_id},
         "people:rename_sides": {"pk": files.run_id},
         "people:change_gold": {"pk": files.run_id},
         "people:remove_gold": {"pk": files.run_id},

@@ -37,10 +37,10 @@ def _upper(number: float) -> int:
     return math.ceil(round(number, 6))
 
 
-def raised(each: int, *, left: int, rooms: list[int], quota: int) -> int:
-    """`each`, raised as far as `left` ratings need that nobody's number covers, at most to `quota`. `rooms`: what each
+def raised(each: int, *, left: int, rooms: list[int], most: int) -> int:
+    """`each`, raised as far as `left` ratings need that nobody's number covers, at most to `most`. `rooms`: what each
     active rater may still get."""
     uncovered = left - sum(rooms)
     if uncovered <= 0 or not rooms:
-        return min(each, quota)
-    return min(quota, each + -(-uncovered // len(rooms)))
+        return min(each, most)
+    return min(most, each + -(-uncovered // len(rooms)))

@@ -81,9 +81,10 @@ def study_link_create(
 
 
 def people_needed(evaluation: Evaluation) -> int:
-    """The number of seats that are free, at most 500: as many people can get an item each, or all of their quota."""
+    """The number of seats that are free, at most 500: as many people can get an item each, or all of their quota; no
+    fewer than rate an item."""
     free = Item.objects.filter(evaluation=evaluation).aggregate(free=Sum("free", default=0))["free"]
-    return int(max(1, min(MOST_USES, -(-free // (evaluation.quota or 1)))))
+    return int(min(MOST_USES, max(evaluation.overlap, -(-free // (evaluation.quota or 1)))))
 
 
 def purpose(invitation: Invitation) -> Purpose | None:

@@ -275,7 +275,7 @@ def _page(request: HttpRequest, evaluation: Evaluation, **more: Any) -> HttpResp
         "manages": _manages(request, evaluation),
         "managers": _managers(evaluation.run.project),
         "mailed": resets_by_mail(),
-        "work": work_sentence(items, items * seconds_an_item(evaluation)),
+        "work": work_sentence(items, items * seconds_an_item(evaluation)) if items else "",
         "raters": raters,
         "ratings": all_of.needed,
         "uncovered": max(0, all_of.needed - raters * items) if evaluation.quota and raters else 0,

@@ -17,6 +17,7 @@ from judging.endpoints.models import Endpoint
 from judging.look.models import Look
 from judging.metrics.models import Metric, MetricVersion
 from judging.people.import_models import RatingsImport
+from judging.people.inviting.models import RaterGroup
 from judging.transfer.results_import.models import ResultsImport
 from tests.api import READ, Api
 from tests.conftest import person
@@ -80,6 +81,12 @@ TABLE = {
     "delete projects/{slug}/evaluations/{evaluation}/gold/{item}": WORK,
     "post projects/{slug}/evaluations/{evaluation}/gold-rule": WORK,
     "get projects/{slug}/evaluations/{evaluation}/raters": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/add": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/quota": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/offer": WORK,
+    "get projects/{slug}/rater-groups": WORK,
+    "post projects/{slug}/rater-groups": WORK,
+    "delete projects/{slug}/rater-groups/{group}": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/pause": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/resume": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/set-aside": WORK,
@@ -109,6 +116,9 @@ BODIES: dict[str, Any] = {
     "post projects/{slug}/evaluations/{evaluation}/gold": {"row": 1, "a": "alpha", "values": {}},
     "post projects/{slug}/evaluations/{evaluation}/gold/{item}": {"values": {"preference": "A>B"}},
     "post projects/{slug}/evaluations/{evaluation}/gold-rule": {"mark": 80, "rule": "tell"},
+    "post projects/{slug}/evaluations/{evaluation}/quota": {"quota": 5},
+    "post projects/{slug}/evaluations/{evaluation}/offer": {"to_all": True},
+    "post projects/{slug}/rater-groups": {"name": "x", "users": ["rita"]},
     "post projects/{slug}/evaluations": {"name": "x", "criteria": [{"name": "quality"}]},
 }
 
@@ -138,6 +148,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     look = Look.objects.create(project=project, version=version, seed=1, size=1, population=1)
     return {
         **{"endpoint": endpoint.pk, "evaluation": evaluation.run_id, "attachment": attachment.pk},
+        "group": RaterGroup.objects.create(project=project, name="Lab").pk,
         **{"item": gold.number, "rater": "R1", "look": look.pk, "name": "report.html", "webhook": webhook.pk},
         **{"results_import": results.pk, "ratings_import": ratings.pk, "a": run.pk, "b": run.pk},
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},

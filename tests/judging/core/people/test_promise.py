@@ -44,7 +44,7 @@ def test_without_raters_one_is_assumed_and_without_items_there_is_nothing() -> N
 
 
 def test_the_number_rises_as_far_as_ratings_are_left_uncovered() -> None:
-    assert raised(24, left=100, rooms=[40, 60], quota=50) == 24
-    assert raised(24, left=105, rooms=[40, 60], quota=50) == 27
-    assert raised(24, left=500, rooms=[0, 0], quota=50) == 50
-    assert raised(24, left=500, rooms=[], quota=50) == 24
+    assert raised(24, left=100, rooms=[40, 60], most=50) == 24
+    assert raised(24, left=105, rooms=[40, 60], most=50) == 27
+    assert raised(24, left=500, rooms=[0, 0], most=50) == 50
+    assert raised(24, left=500, rooms=[], most=50) == 24

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -131,14 +132,14 @@ def test_an_evaluation_open_to_all_is_offered_to_who_comes_later(
 def test_what_is_not_offered_can_not_be_joined(
     client_of: ClientOf, evaluation: Evaluation, rita: User, change: str
 ) -> None:
-    values = {
+    states: dict[str, dict[str, Any]] = {
         "draft": {"draft": True},
         "closed": {"closed_at": timezone.now()},
         "not_offered": {"open_to_all": False},
         "pilot": {"pilot_items": 1, "pilot_below": 1},
         "removed": {},
-    }[change]
-    Evaluation.objects.update(**{"open_to_all": True, **values})
+    }
+    Evaluation.objects.update(**{"open_to_all": True, **states[change]})
     if change == "removed":
         EvaluationRater.objects.create(
             evaluation=evaluation, user=rita, pseudonym="R1", left_at=timezone.now()

@@ -148,3 +148,8 @@ def test_the_pace_is_assumed_until_ten_ratings(project: Project, rita: User, ada
     assert seconds_an_item(evaluation) == 30
     rate_all(evaluation, rita, "A>B")
     assert seconds_an_item(evaluation) == 5
+
+
+def test_nobody_is_asked_for_more_items_than_there_are(project: Project, rita: User, adam: User) -> None:
+    evaluation = study(project, [rita], adam, quota=20, overlap=2)
+    assert evaluation.share == 4

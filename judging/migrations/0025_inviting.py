@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0003_shared_links'),
-        ('judging', '0022_set_aside'),
+        ('judging', '0024_qualification'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
