@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0003_shared_links'),
-        ('judging', '0024_qualification'),
+        ('judging', '0027_evidence_rules'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
