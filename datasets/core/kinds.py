@@ -11,14 +11,17 @@ CATEGORY = "category"
 COMPARISON = "comparison"
 CHECKLIST = "checklist"
 FREE_TEXT = "free_text"
+RANK = "rank"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of verdict. `read_as`: the kind as which one reply is read; '' if only people give it."""
+    """A kind of verdict. `read_as`: the kind as which one reply is read; '' if only people give it. `stored_as`: the
+    kind of the judgements made from it, if it is another one."""
 
     code: str
     read_as: str = ""
+    stored_as: str = ""
 
 
 KINDS: dict[str, Kind] = {
@@ -30,7 +33,7 @@ KINDS: dict[str, Kind] = {
         Kind(COMPARISON, COMPARISON),  # A>>B, A>B, A=B, B>A, B>>A, or both_bad where offered
         Kind(CHECKLIST, PASS_FAIL),  # the share of points met; each reply is about one criterion
         Kind(FREE_TEXT),
-        Kind("rank"),  # stored as comparisons
+        Kind(RANK, stored_as=COMPARISON),  # one for each pair of the ranked answers
         Kind("spans"),
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -255,6 +255,12 @@ def turn_name(role: str) -> str:
         "function": pgettext("speaker", "Function"),
     }
     return names.get(role, role)
+
+
+@register.filter
+def nth(values: Sequence[object], place: int) -> object:
+    """The value at a place, from 0; '' if there is none."""
+    return values[place] if values and place < len(values) else ""
 
 
 @register.simple_tag(takes_context=True)

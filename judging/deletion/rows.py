@@ -60,6 +60,7 @@ from judging.people.models import (
     Assignment,
     Evaluation,
     EvaluationRater,
+    FurtherAnswer,
     Item,
     Rating,
     SentItem,
@@ -258,6 +259,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(TrainingItem.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(VersionRepeat.objects.filter(version__evaluation__run=run), checkpoint)
     in_batches(Assignment.objects.filter(evaluation__run=run), checkpoint, _delete_assignments)
+    in_batches(FurtherAnswer.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(Item.objects.filter(evaluation__run=run), checkpoint, along="number")
     in_batches(AnswerDraw.objects.filter(Q(evaluation__run=run) | Q(about_run=run)), checkpoint)
     in_batches(Sending.objects.filter(Q(run=run) | Q(rule__evaluation__run=run)), checkpoint)

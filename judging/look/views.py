@@ -224,7 +224,7 @@ def _page(
 def shown_of(drawn: LookAnswer) -> ItemView:
     """The conversation, the reference and the answer, as raters see them: without names and scores."""
     messages_before, reference = conversation_of(drawn.row, drawn.look.version.format)
-    return shown(Item(row=drawn.row, response=drawn.response), messages_before, None, reference)
+    return shown(Item(row=drawn.row, response=drawn.response), messages_before, (), reference)
 
 
 @login_required

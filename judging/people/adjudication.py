@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +18,7 @@ from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, accepted, marks_of
 from judging.core.people.item_outcomes import ItemKind
+from judging.core.people.ranking import distance
 from judging.core.values import Value
 from judging.people.assignments import audit
 from judging.people.item_criteria import criteria_for
@@ -109,7 +111,7 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
     evaluation = item.evaluation
     if item.row_id in waiting_to_open(evaluation.run):
         raise ClosedTest
-    decided = accepted(criteria_for(evaluation, item.row), values)
+    decided = accepted(criteria_for(evaluation, item), values)
     adjudication = Adjudication.objects.create(
         item=item,
         values=storable(json.dumps(decided, ensure_ascii=False)) or "",
@@ -152,6 +154,8 @@ def _apart(criterion: Criterion, values: Sequence[Value]) -> float:
     if criterion.scale in ("five", "ten"):
         numbers = [float(value) for value in values if not isinstance(value, str)]
         return (max(numbers) - min(numbers)) / (len(criterion.choices) - 1)
+    if criterion.ranks:
+        return max(distance(str(a), str(b)) for a, b in combinations(set(values), 2))
     if criterion.compares:
         steps = [2 if value == BOTH_BAD else COMPARISON_CODES.index(str(value)) for value in values]
         widest = 4 if criterion.scale == "steps" else 2

@@ -22,9 +22,18 @@ from evalsite.links import absolute_url
 from evalsite.webhooks.events import emit
 from evalsite.webhooks.kinds import Event
 from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
+from judging.core.people.ranking import shown_order
 from judging.core.people.sampling import side_for
 from judging.people.guidelines.repeats import REPEAT_SHARE, version_twins
-from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item, Order
+from judging.people.models import (
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    EvaluationRater,
+    Item,
+    Order,
+    Scheme,
+)
 from judging.people.quota import limit_of, promises_store, room
 from judging.people.selectors import IN_PLAY, pace
 from judging.records.seal import closed_for_rating
@@ -256,19 +265,34 @@ def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assign
     rater.place += 1
     rater.save(update_fields=["place"])
     side = side_for(item.first_side, item.assigned) if item.first_side else None
+    order = _order_shown(evaluation, item)
     if item.repeat_of_id:  # swap the sides, so that raters can't repeat a remembered position
         side = _other_side(item.repeat_of_id, rater) or side
+        order = _reversed_order(item.repeat_of_id, rater) or order
     assignment = Assignment.objects.create(
         evaluation=evaluation,
         item=item,
         rater=rater,
         place=rater.place,
         shown_first=side,
+        shown_order=",".join(map(str, order)),
         lease_until=lease_end(evaluation),
     )
     Item.objects.filter(pk=item.pk).update(assigned=F("assigned") + 1)
     take_seat(assignment)
     return assignment
+
+
+def _order_shown(evaluation: Evaluation, item: Item) -> list[int]:
+    """The order in which ranked answers are shown to the item's next rater; empty for other items."""
+    if evaluation.scheme != Scheme.RANK:
+        return []
+    return shown_order(len(item.answers), evaluation.seed, item.number, item.assigned)
+
+
+def _reversed_order(item_id: int, rater: EvaluationRater) -> list[int]:
+    first = Assignment.objects.filter(item=item_id, rater=rater).first()
+    return first.order[::-1] if first and first.shown_order else []
 
 
 def _other_side(item_id: int, rater: EvaluationRater) -> int | None:

@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from datasets.models import Candidate, Version
 from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
-from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion
+from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion, Scale
+from judging.core.people.ranking import FEWEST_RANKED, MOST_RANKED
 from judging.filters.conditions import matching
 from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, is_named, proposed_names
@@ -234,8 +235,9 @@ class EvaluationForm(forms.Form):
         return sent if sent in self.offered else str(self.initial["kind"])
 
     @property
-    def compares(self) -> bool:
-        return self.offered[self.chosen_kind].compares
+    def proposes(self) -> Scale:
+        """The scale of the first criterion that is proposed for the chosen scheme."""
+        return self.offered[self.chosen_kind].proposes
 
     def clean(self) -> dict[str, Any]:
         sent = super().clean() or {}
@@ -246,6 +248,8 @@ class EvaluationForm(forms.Form):
             self.add_error("candidates", gettext("Choose at least one candidate."))
         if kind in (Scheme.EVERY_PAIR, Scheme.BALANCED, Scheme.BASELINE) and len(chosen) < 2:
             self.add_error("candidates", gettext("Choose at least two candidates to compare."))
+        if kind == Scheme.RANK and not FEWEST_RANKED <= len(chosen) <= MOST_RANKED:
+            self.add_error("candidates", gettext("Choose three to six candidates to rank."))
         if kind == Scheme.BASELINE and sent.get("baseline") not in chosen:
             self.add_error("baseline", gettext("Choose one of the candidates as the baseline."))
         if kind == Scheme.VERSIONS and not sent.get("other_version"):
@@ -405,8 +409,8 @@ CriteriaForms = forms.formset_factory(
 )
 
 
-def proposed_criteria(compares: bool, about: Run | None = None) -> list[dict[str, Any]]:
-    """Initial data of an empty form."""
+def proposed_criteria(scale: Scale, about: Run | None = None) -> list[dict[str, Any]]:
+    """Initial data of an empty form. `scale`: see `EvaluationForm.proposes`."""
     if about is not None:
         return [
             {
@@ -417,6 +421,5 @@ def proposed_criteria(compares: bool, about: Run | None = None) -> list[dict[str
             }
             for criterion in criteria_of_run(about)
         ]
-    if compares:
-        return [{"name": gettext("Preference"), "scale": "steps", "both_bad": True, "required": True}]
-    return [{"name": gettext("Quality"), "scale": "five", "required": True}]
+    name = gettext("Preference") if scale in ("steps", "rank") else gettext("Quality")
+    return [{"name": name, "scale": scale, "both_bad": scale == "steps", "required": True}]

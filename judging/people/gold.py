@@ -17,11 +17,12 @@ from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
 from judging.core.people.gold import Accepted, within
+from judging.core.people.parts import UnknownLine
 from judging.core.values import Value
 from judging.people.assignments import audit, locked, release
-from judging.people.item_criteria import criteria_for
+from judging.people.item_criteria import criteria_for, judgements_each, ranking_by_name
 from judging.people.labels import problems_of
-from judging.people.models import Assignment, AssignmentState, Evaluation, Item
+from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Scheme
 from judging.people.pilot import pilot_bound_store
 from judging.records.json_text import storable
 from judging.records.models import Run, RunCandidate
@@ -112,7 +113,7 @@ def _convert_to_gold(evaluation: Evaluation, gold: Item) -> bool:
 def _remove_from_sample(evaluation: Evaluation, item: Item) -> None:
     item.repeats.all().delete()
     Evaluation.objects.filter(pk=evaluation.pk).update(items_count=F("items_count") - 1)
-    judgements = item.needed * evaluation.run.metrics.count()
+    judgements = item.needed * judgements_each(evaluation.criteria.values(), len(item.answers))
     Run.objects.filter(pk=evaluation.run_id).update(total=F("total") - judgements)
 
 
@@ -120,20 +121,47 @@ def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any], 
     """The item with its known values, {criterion name: value}; `A` is its response. Nothing is saved.
 
     Instead of a value there may be a list of accepted ones, the expected one first, or {"value": 4, "within": 1}, which
-    also accepts what is one step away. Raises ValidationError with a message for users.
+    also accepts what is one step away. A ranking may be {candidate: place}. Raises ValidationError with a message for
+    users.
     """
-    item.gold = json.dumps(_gold_values(criteria_for(evaluation, item.row), values), ensure_ascii=False)
+    criteria = criteria_for(evaluation, item)
+    if item.is_ranked:
+        values = {name: _by_position(item, sent) for name, sent in values.items()}
+    item.gold = json.dumps(_gold_values(criteria, values), ensure_ascii=False)
     item.gold_reason = storable(reason.strip()[:LONGEST_REASON]) or ""
     return item
 
 
+def _by_position(item: Item, sent: Any) -> Any:
+    """A ranking by names of candidates, or several of them, as text; anything else unchanged."""
+    if isinstance(sent, list):
+        return [_by_position(item, ranking) for ranking in sent]
+    if not isinstance(sent, dict):
+        return sent
+    try:
+        return ranking_by_name(item, sent)
+    except UnknownLine as unknown:
+        name = {"name": unknown.id}
+        raise ValidationError(_("The row has no answer of %(name)s in this evaluation.") % name) from None
+
+
 def item_at(evaluation: Evaluation, line: Any, a: Any, b: Any, answer: Any = 1) -> Item:
-    """An unsaved item from names: the row's line and the candidate, or two. Raises ValidationError with a message for
+    """An unsaved item from names: the row's line and the candidate, or two; where answers are ranked the stored item of
+    the row. Raises ValidationError with a message for
     users."""
     row = _row(evaluation, line)
+    if evaluation.scheme == Scheme.RANK:
+        return _ranked_item(evaluation, row)
     first = _response(evaluation, row, a, answer)
     other = _response(evaluation, row, b, 1) if evaluation.scheme else None
     return Item(evaluation=evaluation, row=row, response=first, other_response=other)
+
+
+def _ranked_item(evaluation: Evaluation, row: Row) -> Item:
+    item = Item.objects.filter(evaluation=evaluation, row=row, repeat_of=None).order_by("pk").first()
+    if item is None:
+        raise ValidationError(_("This row is not in the sample, so there is nothing to rank."))
+    return item
 
 
 def _row(evaluation: Evaluation, line: Any) -> Row:

@@ -1,14 +1,19 @@
-"""The criteria of an evaluation as they stand for one of its rows: a checklist has the lines of the row's rubric."""
+"""The criteria of an evaluation as they stand for one of its items: a checklist has the lines of the row's rubric, a
+ranking the item's answers."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from datasets.core.kinds import CHECKLIST
 from datasets.core.rubric import Rubric
 from datasets.models import Row
 from judging.core.checklists import Checklist, rubric_of
 from judging.core.people.criteria import Criterion
-from judging.core.people.parts import of_row, outcome_of_rating
-from judging.core.values import Outcome, Value, outcome_of_value
+from judging.core.people.parts import UnknownLine, of_answers, of_row, outcome_of_rating, outcomes_of_ranking
+from judging.core.people.ranking import pairs_among, places_of
+from judging.core.values import Outcome, Value
 from judging.people.models import Evaluation, Item
 from judging.records import json_text
 
@@ -17,27 +22,67 @@ def has_checklist(evaluation: Evaluation) -> bool:
     return any(criterion.gives == CHECKLIST for criterion in evaluation.criteria.values())
 
 
+def asks_by_item(evaluation: Evaluation) -> bool:
+    """Whether what raters are asked for depends on the item."""
+    return any(criterion.by_line for criterion in evaluation.criteria.values())
+
+
 def rubric_in(row: Row) -> Rubric | None:
     """The row's rubric; None without one that can be read."""
     return rubric_of(json_text.loads(row.raw))
 
 
-def outcome_in(
-    evaluation: Evaluation, item: Item, number: int, value: Value
-) -> tuple[Outcome, Checklist | None]:
-    """What a value under a criterion comes to for an item, and what becomes of each line of a checklist."""
-    criterion = evaluation.criteria[number]
-    if criterion.gives != CHECKLIST:
-        return outcome_of_value(value), None
-    return outcome_of_rating(criterion, value, rubric_in(item.row))
-
-
-def criteria_for(evaluation: Evaluation, row: Row) -> dict[int, Criterion]:
+def criteria_for(evaluation: Evaluation, item: Item) -> dict[int, Criterion]:
     """The criteria by number."""
-    if not has_checklist(evaluation):
+    if not asks_by_item(evaluation):
         return evaluation.criteria
-    rubric = rubric_in(row)
+    rubric = rubric_in(item.row) if has_checklist(evaluation) else None
     return {
-        number: of_row(criterion, rubric) if criterion.gives == CHECKLIST else criterion
+        number: of_row(criterion, rubric)
+        if criterion.gives == CHECKLIST
+        else of_answers(criterion, len(item.answers))
+        if criterion.ranks
+        else criterion
         for number, criterion in evaluation.criteria.items()
     }
+
+
+def judgements_each(criteria: Iterable[Criterion], answers: int) -> int:
+    """The number of judgements that one rating of an item with this many answers makes."""
+    pairs = len(pairs_among(answers))
+    return sum(pairs if criterion.ranks else 1 for criterion in criteria)
+
+
+class Judged(NamedTuple):
+    """What a value comes to for an answer of an item, or for a pair: positions from 0 (`other`: None for a single
+    one). `checklist`: what becomes of each line."""
+
+    answer: int
+    other: int | None
+    outcome: Outcome
+    checklist: Checklist | None = None
+
+
+def judged_by(evaluation: Evaluation, item: Item, number: int, value: Value | None) -> list[Judged]:
+    """The judgements of a value under a criterion, in order."""
+    criterion, answers = evaluation.criteria[number], item.answers
+    if criterion.ranks:
+        return [Judged(*of_pair) for of_pair in outcomes_of_ranking(value, len(answers))]
+    rubric = rubric_in(item.row) if criterion.gives == CHECKLIST else None
+    other = 1 if len(answers) > 1 else None
+    return [Judged(0, other, *outcome_of_rating(criterion, value, rubric))]
+
+
+def places_by_name(item: Item, ranking: str) -> dict[str, int]:
+    """A ranking for files: {candidate: place}."""
+    return dict(zip(item.candidate_names, places_of(ranking), strict=True))
+
+
+def ranking_by_name(item: Item, places: Mapping[str, Any]) -> str:
+    """The inverse. Answers without a place have an empty one, and places that are none stay as they are, for `accepted`
+    to refuse. Raises UnknownLine."""
+    names = item.candidate_names
+    for name in places:
+        if name not in names:
+            raise UnknownLine(name)
+    return ",".join(str(places.get(name) or "") for name in names)

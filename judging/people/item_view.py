@@ -18,8 +18,8 @@ from datasets.core.variables import conversation_for, messages_of, response_data
 from datasets.models import Response, Row
 from datasets.versions.references import reference_of
 from evalsite.text_diff import Passage, sides
-from judging.core.people.criteria import Criterion, canonical
-from judging.core.people.parts import parts_of, split
+from judging.core.people.criteria import Criterion, as_shown
+from judging.core.people.parts import LETTERS, parts_of, split
 from judging.core.values import Value
 from judging.markdown import MarkupBudget, html_of
 from judging.people.labels import value_label, values_of
@@ -55,7 +55,8 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """`messages`: {role, content} of the conversation so far. `right` is None if a single answer is rated.
+    """`messages`: {role, content} of the conversation so far. `right` is None if a single answer is rated; `further`:
+    the third and later ones, where answers are ranked.
 
     `reference`: the expected answer, if raters may see it next to the answer.
     """
@@ -65,6 +66,7 @@ class ItemView:
     right: AnswerView | None = None
     reference: str | None = None
     budget: MarkupBudget = field(default_factory=MarkupBudget, compare=False)
+    further: Sequence[AnswerView] = ()
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
@@ -74,7 +76,9 @@ class ItemView:
     @property
     def sides(self) -> list[tuple[str, AnswerView]]:
         """The answers with their letters, '' for a single one."""
-        return [("A", self.left), ("B", self.right)] if self.right else [("", self.left)]
+        if self.right is None:
+            return [("", self.left)]
+        return list(zip(LETTERS, [self.left, self.right, *self.further], strict=False))
 
     @property
     def reference_html(self) -> SafeString:
@@ -88,46 +92,52 @@ def turns_of(messages: Sequence[Message], budget: MarkupBudget) -> list[tuple[st
 
 def shown_to(assignment: Assignment) -> ItemView:
     """An assignment's item as its rater sees it, with the stored order of the sides."""
-    evaluation = assignment.evaluation
-    return shown_in(
-        evaluation, assignment.item, assignment.shown_first, with_reference=evaluation.shows_reference
-    )
+    evaluation, item = assignment.evaluation, assignment.item
+    return _shown_in_order(evaluation, item, assignment.order, with_reference=evaluation.shows_reference)
 
 
 def shown_in(
     evaluation: Evaluation, item: Item, shown_first: int | None, *, with_reference: bool = False
 ) -> ItemView:
     """An evaluation's item with `shown_first` (1: the response, 2: the other one) on the left."""
+    order = [1, 0] if shown_first == 2 else []
+    return _shown_in_order(evaluation, item, order, with_reference=with_reference)
+
+
+def _shown_in_order(
+    evaluation: Evaluation, item: Item, order: Sequence[int], *, with_reference: bool
+) -> ItemView:
     messages, reference = conversation_of(item.row, evaluation.run.version.format)
-    return shown(item, messages, shown_first, reference if with_reference else None, evaluation.hidden_roles)
+    return shown(item, messages, order, reference if with_reference else None, evaluation.hidden_roles)
 
 
 def shown(
     item: Item,
     messages: list[Message],
-    shown_first: int | None,
+    order: Sequence[int] = (),
     reference: str | None = None,
     hides: Sequence[str] = (),
 ) -> ItemView:
-    """The same for an item that need not be stored; `messages`: of its row.
+    """The same for an item that need not be stored; `messages`: of its row, `order`: positions of its answers in the
+    order shown, as in the item if empty.
 
     Each answer belongs to its own conversation. Their common beginning is shown once, the rest with each answer. Turns
     of roles in `hides` are removed.
     """
-    whole = (conversation_for(messages, response_data(response.raw)) for response in item.answers)
+    answers = item.answers
+    answers = [answers[position] for position in order] or answers
+    whole = (conversation_for(messages, response_data(response.raw)) for response in answers)
     conversations = [
         [message for message in conversation if message["role"] not in hides] for conversation in whole
     ]
     common = _in_common(conversations)
     budget = MarkupBudget()
-    sides = [
+    left, *others = [
         replace(answer_of(response), before=conversation[common:], budget=budget)
-        for response, conversation in zip(item.answers, conversations, strict=True)
+        for response, conversation in zip(answers, conversations, strict=True)
     ]
-    if shown_first == 2:
-        sides.reverse()
-    right = sides[1] if len(sides) > 1 else None
-    return ItemView(conversations[0][:common], sides[0], right, reference, budget)
+    right = others[0] if others else None
+    return ItemView(conversations[0][:common], left, right, reference, budget, others[1:])
 
 
 def conversation_of(row: Row, fmt: str) -> tuple[list[Message], str | None]:
@@ -207,9 +217,9 @@ def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskIte
 
 def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
     """Both answers in pieces, left and right: `removed` occurs only on the left, `added` only on the right. Empty
-    for a single answer."""
+    unless there are two."""
     seen = shown_to(assignment)
-    if seen.right is None:
+    if seen.right is None or seen.further:
         return [], []
     return sides(seen.left.content[:LONGEST_COMPARED], seen.right.content[:LONGEST_COMPARED])
 
@@ -218,7 +228,8 @@ def _stored_values(assignment: Assignment, criteria: dict[int, Criterion]) -> tu
     """Values as the rater sees them, and the comment: of the verdict, else of the draft."""
     if assignment.state == AssignmentState.RATED and assignment.rating:
         values = values_of(assignment.rating.values)
-        return canonical(criteria, values, assignment.shown_first), assignment.rating.comment
+        seen = as_shown(criteria, values, assignment.shown_first, assignment.order)
+        return seen, assignment.rating.comment
     draft = json.loads(assignment.draft or "{}")
     values = {int(number): value for number, value in draft.get("values", {}).items()}
     return values, draft.get("comment", "")

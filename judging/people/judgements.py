@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from django.db.models import F
 
 from datasets.core.variables import response_data
+from datasets.models import Response
 from judging.core.candidates import flags_of
-from judging.core.people.parts import outcome_of_rating
 from judging.core.values import NO_SCORE, SCORED, UNPARSED, Value
 from judging.filters.row_filters import id_subquery
-from judging.people.item_criteria import has_checklist, rubric_in
+from judging.people.item_criteria import Judged, judged_by
 from judging.people.models import AssignmentState, Evaluation, Item, Rating
 from judging.records.json_text import storable
-from judging.records.models import Judgement, Run
+from judging.records.models import Judgement, Run, RunMetric
 from judging.records.overrides import carry_over, metrics_lock
 
 
@@ -39,42 +39,58 @@ def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:
 
 
 def unsaved_judgements(rating: Rating, values: Mapping[int, Value]) -> list[Judgement]:
-    """Unsaved judgements of a rating, numbered from its evaluation's `next_position`."""
-    assignment, item = rating.assignment, rating.assignment.item
-    evaluation = assignment.evaluation
-    flags = dict.fromkeys(flag for response in item.answers for flag in flags_of(response_data(response.raw)))
-    rubric = rubric_in(item.row) if has_checklist(evaluation) else None
-    judgements = []
-    for place, metric in enumerate(evaluation.metrics):
-        outcome, checklist = outcome_of_rating(
-            evaluation.criteria[metric.number], values.get(metric.number), rubric
-        )
-        judgements.append(
-            Judgement(
-                run_id=evaluation.run_id,
-                position=evaluation.next_position + place,
-                run_metric=metric,
-                row_id=item.row_id,
-                candidate_id=item.response.candidate_id,
-                response_id=item.response_id,
-                other_response_id=item.other_response_id,
-                rater_id=assignment.rater.user_id,
-                rating=rating,
-                shown_first=assignment.shown_first,
-                drawn_with=item.drawn_with,
-                attempt=rating.attempt,
-                state=outcome.state,
-                value=storable(outcome.value_json),
-                score=outcome.score,
-                reason=outcome.reason,
-                detail=storable(outcome.detail) or "",
-                checklist=storable(checklist.to_json()) or "" if checklist else "",
-                flags=",".join(flags),
-                seconds=rating.seconds,
-                finished_at=time.time(),
-            )
-        )
-    return judgements
+    """Unsaved judgements of a rating, numbered from its evaluation's `next_position`: one for each criterion, and of a
+    ranking one for each pair of answers."""
+    item, evaluation = rating.assignment.item, rating.assignment.evaluation
+    all_judged = (
+        (metric, judged)
+        for metric in evaluation.metrics
+        for judged in judged_by(evaluation, item, metric.number, values.get(metric.number))
+    )
+    return [
+        _judgement(rating, item.answers, evaluation.next_position + place, metric, judged)
+        for place, (metric, judged) in enumerate(all_judged)
+    ]
+
+
+def _judgement(
+    rating: Rating, answers: Sequence[Response], position: int, metric: RunMetric, judged: Judged
+) -> Judgement:
+    assignment, item, outcome = rating.assignment, rating.assignment.item, judged.outcome
+    response = answers[judged.answer]
+    other = None if judged.other is None else answers[judged.other]
+    about = [response, other] if other else [response]
+    flags = dict.fromkeys(flag for answer in about for flag in flags_of(response_data(answer.raw)))
+    return Judgement(
+        run_id=assignment.evaluation.run_id,
+        position=position,
+        run_metric=metric,
+        row_id=item.row_id,
+        candidate_id=response.candidate_id,
+        response=response,
+        other_response=other,
+        rater_id=assignment.rater.user_id,
+        rating=rating,
+        shown_first=_shown_first(assignment.order, judged),
+        drawn_with=item.drawn_with,
+        attempt=rating.attempt,
+        state=outcome.state,
+        value=storable(outcome.value_json),
+        score=outcome.score,
+        reason=outcome.reason,
+        detail=storable(outcome.detail) or "",
+        checklist=storable(judged.checklist.to_json()) or "" if judged.checklist else "",
+        flags=",".join(flags),
+        seconds=rating.seconds,
+        finished_at=time.time(),
+    )
+
+
+def _shown_first(order: Sequence[int], judged: Judged) -> int | None:
+    """Which answer of a pair stood before the other: 1 or 2; None for a single one, or if the order is unknown."""
+    if judged.other is None or not order:
+        return None
+    return 1 if order.index(judged.answer) < order.index(judged.other) else 2
 
 
 def judgements_mark(evaluation: Evaluation, rating: Rating, *, current: bool) -> None:

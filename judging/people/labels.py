@@ -16,7 +16,8 @@ from datasets.core.kinds import BOTH_BAD, CHECKLIST
 from judging.core.people.criteria import CANNOT_TELL, MET, NOT_MET, Criterion, ValuesRefused, marks_of
 from judging.core.people.gold import Accepted, accepted_values
 from judging.core.people.item_outcomes import ItemKind
-from judging.core.people.parts import parts_of, split
+from judging.core.people.parts import LETTERS, parts_of, split
+from judging.core.people.ranking import is_ranking, tiers
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.models import Rating
@@ -30,6 +31,7 @@ SCALES: dict[str, str | Promise] = {
     "text": gettext_lazy("free text"),
     "steps": gettext_lazy("which is better, in five steps"),
     "gsb": gettext_lazy("good, same or bad (GSB)"),
+    "rank": gettext_lazy("rank of the answers"),
     "checklist": gettext_lazy("checklist: each criterion of the row's rubric"),
 }
 
@@ -51,7 +53,7 @@ def problems_of(refused: ValuesRefused) -> dict[int, str]:
 
 
 def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -> str:
-    """A value as text; `names`: of the two answers of a comparison, else A and B."""
+    """A value as text; `names`: of the answers that are compared or ranked, else A, B …"""
     if criterion.scale == "pass_fail" and isinstance(value, bool):
         return pgettext("verdict", "Pass") if value else pgettext("verdict", "Fail")
     if isinstance(value, bool):
@@ -60,6 +62,8 @@ def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -
         return str(MARK_NAMES[str(value)])
     if criterion.gives == CHECKLIST and isinstance(value, str):
         return _marks_label(value)
+    if criterion.ranks and is_ranking(str(value), str(value).count(",") + 1):
+        return " > ".join(" = ".join(tier) for tier in tiers(str(value), names or LETTERS))
     text = str(value)
     if not criterion.compares:
         return text
@@ -85,7 +89,7 @@ def labelled_values(
         if number not in values:
             continue
         value = values[number]
-        if criterion.lines and isinstance(value, str):
+        if criterion.gives == CHECKLIST and criterion.lines and isinstance(value, str):
             marks = split({number: criterion}, {number: value})
             labelled += [
                 (part.criterion.name, value_label(part.criterion, marks[part.key]))
@@ -174,6 +178,7 @@ _BAD_LINES: dict[str, str | Promise] = {
     ),
     "no_item": gettext_lazy("The rated item is missing: add item, or row and candidate."),
     "no_such_item": gettext_lazy("The evaluation has no such item."),
+    "no_candidate": gettext_lazy("The item has no answer of “%(name)s”."),
     "no_line": gettext_lazy("The row's rubric has no criterion with the id “%(name)s”."),
     "no_criterion": gettext_lazy("There is no criterion called “%(name)s”."),
     "value_missing": gettext_lazy("The criterion “%(name)s” is required."),
@@ -181,6 +186,7 @@ _BAD_LINES: dict[str, str | Promise] = {
     "value_too_long": gettext_lazy("The text of “%(name)s” is too long."),
     "side": gettext_lazy("“shown_first” must be 1 (candidate on the left), 2 (other on the left), or empty."),
     "test_closed": gettext_lazy("The item belongs to a test that was closed: no rating of it can be added."),
+    "order": gettext_lazy("“shown_order” must list the item's candidates, each once, or be empty."),
     "rated_already": gettext_lazy("This rater has rated this item already; the earlier verdict stays."),
 }
 

@@ -35,6 +35,7 @@ class Scheme(models.TextChoices):
     BASELINE = "baseline", _("each candidate vs. a baseline")
     REFERENCE = "reference", _("reference vs. answer")
     VERSIONS = "versions", _("two legacy files")
+    RANK = "rank", _("answers ranked")
 
 
 class Order(models.TextChoices):
@@ -149,7 +150,8 @@ class Evaluation(models.Model):
 
 
 class Item(models.Model):
-    """One thing to rate: an answer, or two. Gold (answers known) and hidden repeats don't create judgements."""
+    """One thing to rate: an answer, two, or more that are ranked (FurtherAnswer). Gold (answers known) and hidden
+    repeats don't create judgements."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="items")
     number = models.PositiveIntegerField(help_text="from 1")
@@ -199,8 +201,14 @@ class Item(models.Model):
 
     @property
     def answers(self) -> list[Response]:
-        """The rated answer, or the two."""
-        return [answer for answer in (self.response, self.other_response) if answer]
+        """The rated answers, in the item's order."""
+        pair = [answer for answer in (self.response, self.other_response) if answer]
+        return pair + [further.response for further in self.further.all()] if self.is_ranked else pair
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it has further answers: of two, one would stand first for its first rater."""
+        return self.pk is not None and self.other_response_id is not None and self.first_side is None
 
     @property
     def candidate_names(self) -> list[str]:
@@ -217,6 +225,18 @@ class Item(models.Model):
     def counts(self) -> bool:
         """Whether it is an ordinary item, neither gold nor a repeat."""
         return not self.gold and self.repeat_of_id is None
+
+
+class FurtherAnswer(models.Model):
+    """The third and later answers of an item whose answers are ranked."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, db_index=False, related_name="further")
+    place = models.PositiveSmallIntegerField(help_text="in the item's order, from 3")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["place"]
+        constraints = [models.UniqueConstraint(fields=["item", "place"], name="further_answer_once")]
 
 
 class EvaluationRater(models.Model):
@@ -286,6 +306,13 @@ class Assignment(models.Model):
     )
     place = models.PositiveIntegerField(help_text="in its rater's order, from 1")
     shown_first = models.PositiveSmallIntegerField(null=True, help_text="left: 1 response, 2 other")
+    shown_order = models.CharField(
+        max_length=20,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="positions of ranked answers in the order shown, from 0, comma-separated",
+    )
     lease_until = models.DateTimeField()
     attempt = models.PositiveSmallIntegerField(default=0, help_text="verdicts given so far")
     rating = models.ForeignKey(
@@ -312,6 +339,13 @@ class Assignment(models.Model):
             models.Index(fields=["evaluation", "state", "lease_until"], name="assignment_by_lease"),
             models.Index(fields=["rating"], condition=Q(rating__isnull=False), name="assignment_of_rating"),
         ]
+
+    @property
+    def order(self) -> list[int]:
+        """Positions of the answers in the order shown, from 0; empty for one answer, or if unknown."""
+        if self.shown_order:
+            return [int(position) for position in self.shown_order.split(",")]
+        return {1: [0, 1], 2: [1, 0]}.get(self.shown_first or 0, [])
 
 
 class RatingKind(models.TextChoices):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import QuerySet
@@ -22,8 +22,9 @@ from datasets.versions.references import reference_of, reference_response
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import MOST_CATEGORIES, Criterion, Scale
 from judging.core.people.instructions import instruction_of
+from judging.core.people.ranking import FEWEST_RANKED, MOST_RANKED
 from judging.core.values import SCORED
-from judging.people.item_view import ItemView, conversation_of, shown
+from judging.people.item_view import ItemView, answer_of, conversation_of, shown
 from judging.people.models import Item, Scheme
 from judging.people.sampling import prompt_of
 from judging.records.definitions import definitions_now
@@ -39,23 +40,24 @@ _VALUES_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A way to rate: its code (a Scheme, or one of the two above), name and explanation."""
+    """A way to rate: its code (a Scheme, or one of the two above), name and explanation. `proposes`: the scale of the
+    first criterion."""
 
     code: str
     name: str | Promise
     help: str | Promise
-
-    @property
-    def compares(self) -> bool:
-        return self.code not in (SINGLE, AS_IT_STANDS)
+    proposes: Scale = "steps"
 
 
 _PRESETS = {
     preset.code: preset
     for preset in (
-        Preset(SINGLE, _("Score each answer"), _("Rate answers one at a time.")),
+        Preset(SINGLE, _("Score each answer"), _("Rate answers one at a time."), proposes="five"),
         Preset(
-            AS_IT_STANDS, _("Score the references"), _("The reference of each row is scored as an answer.")
+            AS_IT_STANDS,
+            _("Score the references"),
+            _("The reference of each row is scored as an answer."),
+            proposes="five",
         ),
         Preset(
             Scheme.REFERENCE,
@@ -82,6 +84,12 @@ _PRESETS = {
             _("Candidates vs. a baseline"),
             _("Each candidate is compared with the baseline."),
         ),
+        Preset(
+            Scheme.RANK,
+            _("Rank the candidates"),
+            _("The answers of three to six candidates to a row are put in order; ties are allowed."),
+            proposes="rank",
+        ),
     )
 }
 
@@ -101,6 +109,7 @@ def presets_of(version: Version) -> list[Preset]:
         Scheme.EVERY_PAIR: candidates > 1,
         Scheme.BALANCED: candidates > 2,
         Scheme.BASELINE: candidates > 1,
+        Scheme.RANK: candidates >= FEWEST_RANKED,
         Scheme.VERSIONS: legacy and referred and others(version).exists(),
         AS_IT_STANDS: referred,
     }
@@ -108,7 +117,7 @@ def presets_of(version: Version) -> list[Preset]:
     if Scheme.VERSIONS in codes and not candidates and twin_of(version) is None:
         codes.sort(key=lambda code: code == Scheme.VERSIONS)
     else:
-        codes.sort(key=lambda code: _PRESETS[code].compares != legacy)
+        codes.sort(key=lambda code: (code not in (SINGLE, AS_IT_STANDS)) != legacy)
     return [_PRESETS[code] for code in codes]
 
 
@@ -232,7 +241,8 @@ def preview(
         if sides:
             messages, reference = conversation_of(row, version.format)
             item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
-            return shown(item, messages, 1, reference if with_reference else None, hides)
+            view = shown(item, messages, (), reference if with_reference else None, hides)
+            return replace(view, further=[answer_of(answer) for answer in sides[2:]])
     return None
 
 
@@ -257,6 +267,8 @@ def _sides(
         return [answers[0], _as_response(reference)] if answers and reference else []
     if code == Scheme.BASELINE:
         answers = answers[:1] + (_first_answers(row, [baseline]) if baseline else [])
+    if code == Scheme.RANK:
+        return answers if FEWEST_RANKED <= len(answers) <= MOST_RANKED else []
     return answers[:1] if code == SINGLE else answers[:2] if len(answers) > 1 else []
 
 

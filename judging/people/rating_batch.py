@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from django.db.models import F, OuterRef, Q, Subquery
 
-from datasets.core.kinds import CHECKLIST
 from datasets.models import Response, Row
 from evalsite import clock
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
@@ -24,7 +24,7 @@ from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.import_models import RatingsImport
-from judging.people.item_criteria import criteria_for, has_checklist, rubric_in
+from judging.people.item_criteria import criteria_for, has_checklist, ranking_by_name, rubric_in
 from judging.people.judgements import count, unsaved_judgements
 from judging.people.models import (
     Assignment,
@@ -34,6 +34,7 @@ from judging.people.models import (
     Item,
     Rating,
     RatingKind,
+    Scheme,
 )
 from judging.people.ratings import LONGEST_COMMENT
 from judging.records.json_text import storable
@@ -124,6 +125,10 @@ class RatingBatch:
             items = items.defer("row__raw")
         answers = self._answers()
         named = items.filter(Q(response__in=answers) | Q(other_response__in=answers))
+        if self.evaluation.scheme == Scheme.RANK:
+            rows = {line.row for line in self.lines if line.row is not None}
+            items = items.prefetch_related("further__response__candidate")
+            named = items.filter(row__line__in=rows)
         return {item.number: item for item in [*items.filter(number__in=numbers), *named]}
 
     def _answers(self) -> list[int]:
@@ -199,6 +204,8 @@ class RatingBatch:
         return True
 
     def _item(self, line: RatingLine) -> _MatchedItem:
+        if self.evaluation.scheme == Scheme.RANK and line.row is not None:
+            return self._ranked(line)
         if line.row is not None and line.candidate:
             return self._by_names(line)
         if line.item is None:
@@ -221,26 +228,40 @@ class RatingBatch:
                 return _MatchedItem(item, turned=True)
         raise Refusal("no_such_item")
 
+    def _ranked(self, line: RatingLine) -> _MatchedItem:
+        """The item of the line's number if it is in the line's row, else the row's item."""
+        row_items = self.by_row.get(line.row or 0, [])
+        ordinary = [item for item in row_items if item.repeat_of_id is None]
+        for item in [item for item in row_items if item.number == line.item] + ordinary:
+            return _MatchedItem(item)
+        raise Refusal("no_such_item")
+
     def _values(self, line: RatingLine, match: _MatchedItem) -> dict[int, Value]:
         unknown = [name for name in line.values if name not in self.numbers]
         if unknown:
             raise Refusal("no_criterion", name=unknown[0])
+        by_number = {
+            self.numbers[name]: self._value(self.numbers[name], value, match.item)
+            for name, value in line.values.items()
+        }
         try:
-            by_number = {
-                self.numbers[name]: value_by_id(value, rubric_in(match.item.row))
-                if isinstance(value, Mapping)
-                and self.evaluation.criteria[self.numbers[name]].gives == CHECKLIST
-                else value
-                for name, value in line.values.items()
-            }
-        except UnknownLine as unknown_line:
-            raise Refusal("no_line", name=unknown_line.id) from None
-        try:
-            values = accepted(criteria_for(self.evaluation, match.item.row), by_number)
+            values = accepted(criteria_for(self.evaluation, match.item), by_number)
         except ValuesRefused as refused:
             number, code = next(iter(refused.codes.items()))
             raise Refusal(f"value_{code}", name=self.evaluation.criteria[number].name) from None
         return canonical(self.evaluation.criteria, values, 2 if match.turned else 1)
+
+    def _value(self, number: int, value: Any, item: Item) -> Any:
+        """A value as it is stored: marks by id and places by candidate become texts."""
+        criterion = self.evaluation.criteria[number]
+        if not isinstance(value, Mapping) or not criterion.by_line:
+            return value
+        try:
+            return (
+                ranking_by_name(item, value) if criterion.ranks else value_by_id(value, rubric_in(item.row))
+            )
+        except UnknownLine as unknown:
+            raise Refusal("no_candidate" if criterion.ranks else "no_line", name=unknown.id) from None
 
     def _store(
         self,
@@ -271,9 +292,10 @@ class RatingBatch:
         )
         item.rated += not assignment.extra
         assignment.state, assignment.rated_at = AssignmentState.RATED, at
-        if assignment.shown_first != side:  # a page that still shows it with the other side must not rate it
-            assignment.token = uuid4()
-        assignment.shown_first, assignment.seconds = side, line.seconds
+        order = _order(line, item)
+        if (assignment.shown_first, assignment.shown_order) != (side, order):
+            assignment.token = uuid4()  # a page that still shows it with the other side must not rate it
+        assignment.shown_first, assignment.shown_order, assignment.seconds = side, order, line.seconds
         self.ratings.append(rating)
         if item.counts:
             judgements = unsaved_judgements(rating, values)
@@ -346,8 +368,18 @@ class RatingBatch:
                 EvaluationRater.objects.filter(pk=rater.pk).update(place=rater.place)
 
 
+def _order(line: RatingLine, item: Item) -> str:
+    """The order in which ranked answers were shown, as an assignment stores it; '' if unknown."""
+    if not item.is_ranked or not line.shown_order:
+        return ""
+    names = item.candidate_names
+    if sorted(line.shown_order) != sorted(names):
+        raise Refusal("order")
+    return ",".join(str(names.index(name)) for name in line.shown_order)
+
+
 def _side(line: RatingLine, match: _MatchedItem) -> int | None:
-    if match.item.other_response_id is None:
+    if match.item.other_response_id is None or match.item.is_ranked:
         return None
     if line.shown_first not in (None, 1, 2):
         raise Refusal("side")

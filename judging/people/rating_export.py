@@ -4,19 +4,20 @@ again (rating_import.py), here or into an evaluation of the same rows."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from datasets.core.kinds import CHECKLIST
 from datasets.core.own_exports import RATING_COLUMNS
-from datasets.models import Candidate, Response, Row
+from datasets.models import Candidate, Response
 from evalsite.table_files import csv_of
 from judging.core.people.criteria import Criterion
 from judging.core.people.parts import marks_by_id
-from judging.people.item_criteria import rubric_in
+from judging.core.people.ranking import pairs_of
+from judging.people.item_criteria import places_by_name, rubric_in
 from judging.people.labels import values_of
-from judging.people.models import Adjudication, Evaluation, EvaluationRater, Rating, RatingKind
+from judging.people.models import Adjudication, Evaluation, EvaluationRater, Item, Rating, RatingKind, Scheme
 from judging.people.outcomes import item_kinds
 from judging.records.models import Judgement
 from judging.records.seal import sealed_items
@@ -72,7 +73,11 @@ def _numbered(
         "assignment__item__other_response",
         "assignment__entry",
     )
-    stored = ratings.select_related(*parts, "assignment__item__repeat_of").iterator(_BATCH)
+    ratings = ratings.select_related(*parts, "assignment__item__repeat_of")
+    if evaluation.scheme == Scheme.RANK:
+        answers = ("response", "other_response", "further__response")
+        ratings = ratings.prefetch_related(*(f"assignment__item__{answer}__candidate" for answer in answers))
+    stored = ratings.iterator(_BATCH)
     while batch := list(islice(stored, _BATCH)):
         outcomes = item_kinds(evaluation, {rating.assignment.item_id for rating in batch})
         for rating in batch:
@@ -80,8 +85,8 @@ def _numbered(
             if current or history:
                 record = _record(rating, criteria, candidates, names=names, current=current)
                 decision = decided.get(rating.assignment.item_id)
-                item_row = rating.assignment.item.row
-                adjudicated = None if decision is None else _by_name(criteria, decision, item_row)
+                item = rating.assignment.item
+                adjudicated = None if decision is None else _by_name(criteria, decision, item)
                 kinds_by_number = outcomes.get(rating.assignment.item_id, {})
                 outcome = {criteria[number].name: kind for number, kind in kinds_by_number.items()}
                 yield rating.pk, record | {"adjudicated": adjudicated, "outcome": outcome or None}
@@ -93,17 +98,20 @@ def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
     return {item: values_of(values) for item, values in adjudications.values_list("item", "values")}
 
 
-def _by_name(criteria: dict[int, Criterion], values: dict[int, Any], row: Row) -> dict[str, Any]:
-    """Values by name of the criterion; of a checklist the marks by id of its row's criteria."""
+def _by_name(criteria: dict[int, Criterion], values: dict[int, Any], item: Item) -> dict[str, Any]:
+    """Values by name of the criterion; of a checklist the marks by id of its row's criteria, of a ranking the places by
+    candidate."""
     return {
-        criterion.name: _of_row(criterion, values[number], row)
+        criterion.name: _of_item(criterion, values[number], item)
         for number, criterion in criteria.items()
         if number in values
     }
 
 
-def _of_row(criterion: Criterion, value: Any, row: Row) -> Any:
-    rubric = rubric_in(row) if criterion.gives == CHECKLIST else None
+def _of_item(criterion: Criterion, value: Any, item: Item) -> Any:
+    if criterion.ranks:
+        return places_by_name(item, value)
+    rubric = rubric_in(item.row) if criterion.gives == CHECKLIST else None
     return marks_by_id(value, rubric) if rubric else value
 
 
@@ -129,37 +137,60 @@ def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
     )
     names = Candidate.objects.in_bulk({response.candidate_id for response in others.values()})
     decided = decisions(evaluation)
+    ranked = _ranked_items(evaluation, judgements) if evaluation.scheme == Scheme.RANK else {}
     by_judgement = {}
     for judgement in judgements:
         other = others.get(judgement.other_response_id or 0)
         item = items.get((judgement.response_id, judgement.other_response_id), 0)
+        adjudicated = decided.get(item, {}).get(judgement.run_metric.number)
+        if judgement.row_id in ranked:
+            adjudicated = _adjudicated_pair(ranked[judgement.row_id], judgement, decided)
         by_judgement[judgement.pk] = {
             "other_model": names[other.candidate_id].name if other else None,
             "other_response": other.number if other else None,
             "rater": pseudonyms.get(judgement.rater_id or 0),
             "shown_first": judgement.shown_first,
             "drawn_with": judgement.drawn_with,
-            "adjudicated": decided.get(item, {}).get(judgement.run_metric.number),
+            "adjudicated": adjudicated,
         }
     return by_judgement
+
+
+def _ranked_items(evaluation: Evaluation, judgements: Collection[Judgement]) -> dict[int, Item]:
+    """{row: item} of ranked answers."""
+    items = evaluation.items.filter(row__in={judgement.row_id for judgement in judgements}, repeat_of=None)
+    items = items.select_related("response", "other_response").prefetch_related("further__response")
+    return {item.row_id: item for item in items}
+
+
+def _adjudicated_pair(
+    item: Item, judgement: Judgement, decided: Mapping[int, Mapping[int, Any]]
+) -> str | None:
+    """What an adjudicated ranking says of a judgement's pair."""
+    ranking = decided.get(item.pk, {}).get(judgement.run_metric.number)
+    answers = [answer.pk for answer in item.answers]
+    pair = [answers.index(pk) for pk in (judgement.response_id, judgement.other_response_id) if pk]
+    return next((better for a, b, better in pairs_of(ranking) if [a, b] == pair), None) if ranking else None
 
 
 def _record(
     rating: Rating, criteria: dict[int, Criterion], candidates: dict[int, str], *, names: bool, current: bool
 ) -> dict[str, Any]:
     item, values = rating.assignment.item, values_of(rating.values)
-    other = item.other_response
+    other = None if item.is_ranked else item.other_response
+    order = rating.assignment.order if item.is_ranked else []
     return {
         "key": str(rating.key),
         "item": item.number,
         "row": item.row.line,
-        "candidate": candidates[item.response.candidate_id],
-        "answer": item.response.number,
+        "candidate": None if item.is_ranked else candidates[item.response.candidate_id],
+        "answer": None if item.is_ranked else item.response.number,
         "other": candidates[other.candidate_id] if other else None,
         "other_answer": other.number if other else None,
         "rater": rating.rater.user.username if names else rating.rater.pseudonym,
         "at": rating.at.isoformat(),
         "shown_first": rating.assignment.shown_first,
+        "shown_order": [item.candidate_names[position] for position in order],
         "seconds": rating.seconds,
         "attempt": rating.attempt,
         "current": current,
@@ -168,7 +199,7 @@ def _record(
         "gold": bool(item.gold),
         "repeat_of": item.repeat_of.number if item.repeat_of else None,
         "drawn_with": item.drawn_with,
-        "values": _by_name(criteria, values, item.row),
+        "values": _by_name(criteria, values, item),
         "comment": rating.comment,
         "guideline_version": rating.guideline_version,
         "stage": _stage(rating),
@@ -190,21 +221,22 @@ def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = 
 
 
 def _cell(value: Any) -> Any:
-    """A value in a table: marks as JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    """A value in a table: marks, places and lists as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
     columns = (*RATING_COLUMNS, *LATER_COLUMNS)
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
-    heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria]
+    heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria] + ["shown_order"]
     rows = (
         [
             *(record[column] for column in columns),
             *(_cell(record["values"].get(name)) for name in criteria),
             *(_cell((record["adjudicated"] or {}).get(name)) for name in criteria),
             *((record["outcome"] or {}).get(name) for name in criteria),
+            _cell(record["shown_order"] or None),
         ]
         for record in records(evaluation, names=names, history=history)
     )

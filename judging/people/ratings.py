@@ -13,7 +13,7 @@ from django.db.models import F
 
 from evalsite import clock
 from evalsite.accounts.models import User
-from judging.core.people.criteria import accepted, active_seconds, canonical
+from judging.core.people.criteria import accepted, active_seconds, as_shown, canonical
 from judging.core.values import Value
 from judging.people.assignments import free_seat, lease_end, locked, take_seat
 from judging.people.gold_rule import apply_gold_rule
@@ -131,8 +131,8 @@ def _canonical(
     if shown is not None and shown != held.shown_first:
         raise DeskRefused("sides_differ")
     held.evaluation.metrics = assignment.evaluation.metrics  # scales never change; the page has queried them
-    criteria = criteria_for(held.evaluation, held.item.row)
-    return canonical(criteria, accepted(criteria, values), held.shown_first)
+    criteria = criteria_for(held.evaluation, held.item)
+    return canonical(criteria, accepted(criteria, values), held.shown_first, held.order)
 
 
 def _store(
@@ -285,7 +285,7 @@ def _verdict_before(last: Rating) -> Rating:
 
 def _as_draft(held: Assignment, rating: Rating) -> str:
     """A verdict as a draft, with the sides as its rater saw them."""
-    shown = canonical(held.evaluation.criteria, values_of(rating.values), held.shown_first)
+    shown = as_shown(held.evaluation.criteria, values_of(rating.values), held.shown_first, held.order)
     return json.dumps({"values": shown, "comment": rating.comment}, ensure_ascii=False)
 
 

@@ -13,6 +13,7 @@ from datasets.core.formats import FORMATS
 from datasets.core.variables import messages_of
 from datasets.models import Candidate, Response, Row, Version
 from datasets.versions.references import references_made
+from judging.core.people.ranking import FEWEST_RANKED, MOST_RANKED
 from judging.core.people.sampling import Drawn, Pair, against, balanced, draw, every_pair
 from judging.core.values import NOT_RUN
 from judging.filters.conditions import matching
@@ -27,7 +28,7 @@ _AT_ONCE = 20_000  # judgements fetched at a time
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One thing to rate: ids of a row and of one or two answers."""
+    """One thing to rate: ids of a row and of one or two answers, or with `further` ones of those that are ranked."""
 
     row: int
     response: int
@@ -35,6 +36,12 @@ class Thing:
     candidates: tuple[int, ...] = ()
     stratum: str = ""
     drawn_with: float | None = None
+    further: tuple[int, ...] = ()
+
+    @property
+    def answers(self) -> int:
+        """The number of its answers."""
+        return 1 + (self.other is not None) + len(self.further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +258,24 @@ def _things(choice: ItemChoice, rows: Sequence[Row], drawn: Sequence[Drawn], ans
             for candidate, responses in sorted(answers[row.pk].items())
             for response in responses
         ]
+    if choice.scheme == Scheme.RANK:
+        return [
+            _ranked(row.pk, pick, answers[row.pk])
+            for row, pick in zip(rows, drawn, strict=True)
+            if FEWEST_RANKED <= len(answers[row.pk]) <= MOST_RANKED
+        ]
     pairs = _pairs(choice, [sorted(answers[row.pk]) for row in rows])
     return [
         Thing(row.pk, answers[row.pk][a][0], answers[row.pk][b][0], (a, b), pick.stratum, pick.probability)
         for row, pick, met in zip(rows, drawn, pairs, strict=True)
         for a, b in met
     ]
+
+
+def _ranked(row: int, pick: Drawn, answers: Mapping[int, Sequence[int]]) -> Thing:
+    """The first answer of each candidate."""
+    response, other, *further = (answers[candidate][0] for candidate in sorted(answers))
+    return Thing(row, response, other, tuple(sorted(answers)), pick.stratum, pick.probability, tuple(further))
 
 
 def _pairs(choice: ItemChoice, candidates: list[list[int]]) -> list[list[Pair]]:

@@ -21,7 +21,15 @@ from judging.filters.row_filters import id_subquery
 from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
-from judging.people.models import Adjudication, Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.people.models import (
+    Adjudication,
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    EvaluationRater,
+    FurtherAnswer,
+    Item,
+)
 from judging.people.quota import DONE, limit_of, raised_to
 from judging.records.models import Judgement, Run
 from judging.records.seal import sealed_items
@@ -305,10 +313,14 @@ def seen_by_people(judgement: Judgement) -> Seen | None:
     """The item of a rating's judgement."""
     parts = ("evaluation__run__version", "evaluation__other_version", "row")
     items = Item.objects.select_related(*parts, "response__candidate", "other_response__candidate")
+    items = items.filter(evaluation__run=judgement.run_id)
     about = {"response": judgement.response_id, "other_response": judgement.other_response_id}
-    item = items.filter(evaluation__run=judgement.run_id, **about).first()
+    item = items.filter(**about).first() or items.filter(row=judgement.row_id).first()
     if item is None:
         return None
+    if item.is_ranked:  # the judgement is about one pair
+        pair = judgement.response, judgement.other_response
+        item = Item(evaluation=item.evaluation, row=item.row, response=pair[0], other_response=pair[1])
     shown = shown_in(item.evaluation, item, 1, with_reference=not item.rates_reference)
     return Seen(shown, item.candidate_names)
 
@@ -326,7 +338,9 @@ class ItemsAbout:
 def items_about(response_id: int, blind: Callable[[], Set[int]] = frozenset) -> ItemsAbout:
     """`blind` returns the evaluations whose ratings must be hidden (access.blind_evaluations); called only if there
     are items."""
-    about = Item.objects.filter(Q(response=response_id) | Q(other_response=response_id), needed__gt=0)
+    here = Q(response=response_id) | Q(other_response=response_id)
+    further = FurtherAnswer.objects.filter(response=response_id).values("item")
+    about = Item.objects.filter(here | Q(pk__in=further), needed__gt=0)
     items = list(about.select_related("evaluation__run__version")[:MOST])
     hidden = blind() if items else frozenset[int]()
     seen = [item for item in items if item.evaluation_id not in hidden]

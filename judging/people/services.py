@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from django.core.exceptions import ValidationError
@@ -18,14 +18,17 @@ from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.webhooks.kinds import Event
 from judging.core.people.criteria import Criterion
+from judging.core.people.ranking import FEWEST_RANKED, MOST_RANKED
 from judging.core.people.sampling import first_sides, shuffled
 from judging.engine.rubric_rows import unreadable_rows
 from judging.people.assignments import audit, locked, raters_add, release, tell_raters
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
+from judging.people.item_criteria import judgements_each
 from judging.people.models import (
     Assignment,
     AssignmentState,
     Evaluation,
+    FurtherAnswer,
     Item,
     OpensAs,
     Order,
@@ -81,7 +84,7 @@ def evaluation_create(
         raise ValidationError(_("Nothing to rate: none of the selected rows has the required answers."))
     if len(sampled.things) * max(1, terms.overlap) > MOST_ITEMS:
         raise ValidationError(_("That is too many items to rate. Choose a smaller sample size."))
-    run = _run(project, name, choice, sampled, len(criteria), user, terms)
+    run = _run(project, name, choice, sampled, criteria, user, terms)
     if left_out:
         run.rubric_rows_left_out = left_out
         run.save(update_fields=["rubric_rows_left_out"])
@@ -131,6 +134,14 @@ def _refuse_impossible(choice: ItemChoice, criteria: Sequence[Criterion], terms:
         raise ValidationError(_("A comparison needs two answers side by side."))
     if choice.scheme and any(criterion.gives == CHECKLIST for criterion in criteria):
         raise ValidationError(_("A checklist is about a single answer: rate the answers one at a time."))
+    if (choice.scheme == Scheme.RANK) != any(criterion.ranks for criterion in criteria) or (
+        choice.scheme == Scheme.RANK and not all(criterion.ranks for criterion in criteria)
+    ):
+        raise ValidationError(
+            _("Answers that are ranked need a ranking under every criterion, and only they do.")
+        )
+    if choice.scheme == Scheme.RANK and not FEWEST_RANKED <= len(choice.candidates) <= MOST_RANKED:
+        raise ValidationError(_("Choose three to six candidates to rank."))
     if choice.scheme and not compares:
         raise ValidationError(_("Side by side, at least one criterion must say which answer is better."))
 
@@ -156,7 +167,7 @@ def _run(
     name: str,
     choice: ItemChoice,
     sampled: SampledItems,
-    criteria: int,
+    criteria: Sequence[Criterion],
     user: User | None,
     terms: Terms,
 ) -> Run:
@@ -170,7 +181,7 @@ def _run(
         seed=choice.seed,
         bad_rows_left_out=choice.version.bad_rows,
         rows=len({thing.row for thing in sampled.things}),
-        total=len(sampled.things) * terms.overlap * criteria,
+        total=terms.overlap * sum(judgements_each(criteria, thing.answers) for thing in sampled.things),
         created_by=user,
         started_at=clock.now(),
     )
@@ -208,13 +219,25 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
             other_response_id=thing.other,
             stratum=thing.stratum,
             drawn_with=thing.drawn_with,
-            first_side=side if thing.other else None,
+            first_side=side if thing.answers == 2 else None,
             needed=evaluation.overlap,
             free=evaluation.overlap,
         )
         for number, (thing, rank, side) in enumerate(zip(things, ranks, sides, strict=True), 1)
     ]
-    return Item.objects.bulk_create(items, batch_size=500)
+    items = Item.objects.bulk_create(items, batch_size=500)
+    _further_add(zip(items, (thing.further for thing in things), strict=True))
+    return items
+
+
+def _further_add(items: Iterable[tuple[Item, Iterable[int]]]) -> None:
+    """Store the answers after the second of stored items: (item, ids of responses)."""
+    further = (
+        FurtherAnswer(item=item, place=place, response_id=response)
+        for item, responses in items
+        for place, response in enumerate(responses, 3)
+    )
+    FurtherAnswer.objects.bulk_create(further, batch_size=500)
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
@@ -241,7 +264,11 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
         )
         for number, item in enumerate(order.sample(repeatable, count), len(items) + 1)
     ]
-    Item.objects.bulk_create(twins, batch_size=500)
+    twins = Item.objects.bulk_create(twins, batch_size=500)
+    further = (FurtherAnswer.objects.filter(item=twin.repeat_of) for twin in twins)
+    if evaluation.scheme == Scheme.RANK:
+        responses = (answers.values_list("response", flat=True) for answers in further)
+        _further_add(zip(twins, responses, strict=True))
 
 
 @transaction.atomic

@@ -3,7 +3,6 @@ people's."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -36,7 +35,8 @@ from judging.core.statistics.orders import with_settled_orders
 from judging.core.values import SCORED, UNSETTLED, Outcome, outcome_of_value
 from judging.filters.row_filters import id_subquery
 from judging.people.asking.drawn import DrawnItem, drawn_items
-from judging.people.item_criteria import has_checklist, outcome_in
+from judging.people.item_criteria import Judged, has_checklist, judged_by
+from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, Item
 from judging.people.sampling import strata_of_draw
 from judging.people.selectors import evaluations_of, rater_names
@@ -338,33 +338,36 @@ def _adjudications(run: Run, sealed: SealedRows) -> Iterator[VerdictRow]:
     evaluation = Evaluation.objects.get(run=run)
     adjudications = Adjudication.objects.filter(item__evaluation=evaluation).order_by("pk")
     adjudications = adjudications.exclude(item__in=half_decided(evaluation))
-    parts_read = ("item__row",) if has_checklist(evaluation) else ("item",)
-    newest = {
-        adjudication.item_id: adjudication for adjudication in adjudications.select_related(*parts_read)
-    }
-    parts = ("row__line", "response__number", "response__candidate__name",
-             "response__candidate__version__number", "other_response__number",
-             "other_response__candidate__name", "other_response__candidate__version__number")  # fmt: skip
     drawn = drawn_items(run)
-    items = Item.objects.filter(pk__in=newest).values("pk", "drawn_with", "row", "response", *parts)
-    for item in items.order_by("pk").iterator(BATCH):
-        for number, value in json.loads(newest[item["pk"]].values or "{}").items():
-            if item["row"] in sealed.get(metrics[int(number)], ()):
-                continue
-            outcome, _lines = outcome_in(evaluation, newest[item["pk"]].item, int(number), value)
-            yield VerdictRow(
-                metric=metrics[int(number)],
-                candidate=selectors.shown_name(item[parts[2]], item[parts[3]]),
-                row=item["row__line"],
-                response=item["response__number"],
-                state=outcome.state,
-                value=outcome.value_json,
-                by="adjudicator",
-                source="adjudicator",
-                other=_other_name(item),
-                other_response=item["other_response__number"] or 0,
-                **_draw_of(drawn.get(item["response"]), item["drawn_with"]),
-            )
+    newest = {adjudication.item_id: adjudication.values for adjudication in adjudications}
+    candidates = [f"{answer}__candidate__version" for answer in ("response", "other_response")]
+    items = Item.objects.filter(pk__in=newest).select_related("row", *candidates).order_by("pk")
+    items = items.prefetch_related("further__response__candidate__version")
+    items = items.defer("response__raw", "other_response__raw")
+    for item in (items if has_checklist(evaluation) else items.defer("row__raw")).iterator(BATCH):
+        for number, value in values_of(newest[item.pk]).items():
+            if item.row_id not in sealed.get(metrics[number], ()):
+                for judged in judged_by(evaluation, item, number, value):
+                    draw = _draw_of(drawn.get(item.response_id), item.drawn_with)
+                    yield _decided(metrics[number], item, judged, draw)
+
+
+def _decided(metric: str, item: Item, judged: Judged, draw: Mapping[str, Any]) -> VerdictRow:
+    response = item.answers[judged.answer]
+    other = None if judged.other is None else item.answers[judged.other]
+    return VerdictRow(
+        metric=metric,
+        candidate=selectors.shown_name(response.candidate.name, response.candidate.version.number),
+        row=item.row.line,
+        response=response.number,
+        state=judged.outcome.state,
+        value=judged.outcome.value_json,
+        by="adjudicator",
+        source="adjudicator",
+        other=selectors.shown_name(other.candidate.name, other.candidate.version.number) if other else None,
+        other_response=other.number if other else 0,
+        **draw,
+    )
 
 
 def _overridden_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:

@@ -10,10 +10,10 @@ from django.core.cache import cache
 
 from datasets.core.kinds import PASS_FAIL
 from judging.core.people.criteria import Criterion
-from judging.core.people.item_outcomes import kind_of_item, without_majority
+from judging.core.people.item_outcomes import kind_of_item, undecided_pairs
 from judging.core.values import Value
 from judging.people.labels import values_of
-from judging.people.models import Adjudication, Assignment, Evaluation, Item
+from judging.people.models import Adjudication, Assignment, Evaluation, FurtherAnswer, Item
 from judging.people.progress import rated
 from judging.people.selectors import evaluations_of
 from judging.records.models import Run
@@ -103,15 +103,17 @@ def _outcomes(evaluation: Evaluation) -> dict[int, ItemOutcomes]:
             values = [values[number] for values in by_rater.values() if number in values]
             if values:
                 outcomes[number].kinds[kind_of_item(criterion, values)] += 1
-                if item not in decided and _undecided(criterion, values):
-                    outcomes[number].undecided.update(names[item])
+                if item not in decided:
+                    for answers in _undecided(criterion, values, len(names[item])):
+                        outcomes[number].undecided.update(names[item][answer] for answer in answers)
     return outcomes
 
 
-def _undecided(criterion: Criterion, values: list[Value]) -> bool:
+def _undecided(criterion: Criterion, values: list[Value], answers: int) -> Sequence[Sequence[int]]:
+    """The answers of an item, by position, or the pairs, that no majority decides."""
     if criterion.compares:
-        return without_majority([str(value) for value in values])
-    return criterion.gives == PASS_FAIL and 2 * values.count(True) == len(values)
+        return undecided_pairs(criterion, values)
+    return [range(answers)] if criterion.gives == PASS_FAIL and 2 * values.count(True) == len(values) else []
 
 
 def _names(evaluation: Evaluation) -> dict[int, list[str]]:
@@ -121,6 +123,9 @@ def _names(evaluation: Evaluation) -> dict[int, list[str]]:
     for pk, *names in Item.objects.filter(evaluation=evaluation).values_list("pk", *parts):
         pairs = (names[:2], names[2:])
         by_item[pk] = [shown_name(name, version) for name, version in pairs if name is not None]
+    further = FurtherAnswer.objects.filter(item__evaluation=evaluation).order_by("item", "place")
+    for item, *pair in further.values_list("item", *(f"response__candidate__{part}" for part in _NAME)):
+        by_item[item].append(shown_name(*pair))
     return by_item
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from judging.core.checklists import Checklist, checklist_from
-from judging.people.item_criteria import outcome_in
+from judging.people.item_criteria import judged_by
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation
 from judging.people.sent_items import half_decided
@@ -76,7 +76,7 @@ def _adjudicated(run: Run, run_metric: RunMetric, keys: Mapping[int, str]) -> li
         item, value = decision.item, values_of(decision.values).get(run_metric.number)
         if value is None or item.row.line not in keys:
             continue
-        _outcome, checklist = outcome_in(evaluation, item, run_metric.number, value)
+        checklist = judged_by(evaluation, item, run_metric.number, value)[0].checklist
         if checklist is not None:
             name, number = item.response.candidate.name, item.response.number
             decided.append((Answer(keys[item.row.line], name, number, "", 0), checklist))

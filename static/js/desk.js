@@ -1,7 +1,7 @@
 // The rating desk: after a verdict the next item appears at once. Without this module the page's forms do the same.
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
-import { attend, elapsed, foldReference, restart, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { attend, elapsed, foldReference, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
 import { guidelineVersion, noticeVersion, readFirst } from "./desk/guideline.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
@@ -12,7 +12,7 @@ const DRAFT_AFTER = 800;
 const items = document.getElementById("items");
 const status = document.getElementById("status");
 const skipping = document.getElementById("skip");
-const form = new VerdictForm(document.getElementById("verdict"));
+const form = new VerdictForm(document.getElementById("verdict"), toAnswer);
 const submissions = new SubmissionQueue(items.dataset.store, { stored, refused, waiting, empty });
 const queue = []; // next articles
 const submitted = []; // {article, key, values, comment}: submitted by this page, newest last
@@ -71,6 +71,14 @@ function show(article, values, comment) {
   window.scrollTo(0, 0);
   toLastQuestion(article);
   readFirst(submissions.token);
+}
+
+/** Shows the answer that the active place of a ranking is about. */
+function toAnswer(criterion) {
+  const { side } = criterion.dataset;
+  if (!side || !current) return;
+  showSide(current, side);
+  current.querySelector(`.desk-side[data-side="${side}"]`)?.scrollIntoView({ block: "nearest" });
 }
 
 /** Fetches items until none are available. The server limits how many a page may hold. */

@@ -7,7 +7,7 @@ them was shown on the left.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -18,16 +18,30 @@ from datasets.core.kinds import (
     CHECKLIST,
     COMPARISON,
     COMPARISON_CODES,
+    KINDS,
     PASS_FAIL,
+    RANK,
     SCORE,
     THREE_STEPS,
     turned,
 )
 from datasets.core.kinds import FREE_TEXT as FREE_TEXT_KIND
+from judging.core.people.ranking import by_answer, by_place, is_ranking, places_of, ranking_of
 from judging.core.values import NO_SCORE, Outcome, Value
 
 Scale = Literal[
-    "five", "ten", "pass_fail", "yes_no", "categories", "text", "steps", "gsb", "checklist", "mark"
+    "five",
+    "ten",
+    "pass_fail",
+    "yes_no",
+    "categories",
+    "text",
+    "steps",
+    "gsb",
+    "checklist",
+    "mark",
+    "rank",
+    "place",
 ]
 
 GIVES: dict[Scale, str] = {
@@ -41,9 +55,12 @@ GIVES: dict[Scale, str] = {
     "gsb": COMPARISON,
     "checklist": CHECKLIST,
     "mark": CATEGORY,
+    "rank": RANK,
+    "place": CATEGORY,
 }
 """The kind of verdict that people give on a scale."""
 COMPARING = tuple(scale for scale, kind in GIVES.items() if kind == COMPARISON)
+"""The scales of side-by-side comparisons, which may offer "both bad"."""
 
 LEFT_EMPTY, FREE_TEXT = "left_empty", "free_text"  # reasons of judgements without a value
 LONGEST_TEXT = 20_000
@@ -65,8 +82,9 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
     scale: "five" 1–5, "ten" 1–10, "pass_fail", "yes_no", "categories" (one of `categories`), "text" (free), "steps"
     (A>>B … B>>A), "gsb" (whether the first answer is good, same or bad compared with the other), "checklist" (a "mark"
-    for each criterion of the row's rubric). `both_bad` is for comparisons only. `lines`: of a checklist about a certain
-    row, the texts of its rubric's criteria.
+    for each criterion of the row's rubric), "rank" (a "place" for each answer of the item). `both_bad` is for
+    comparisons only. `lines`: of a checklist about a certain row, the texts of its rubric's criteria; of a ranking of a
+    certain item, the letters of its answers; of a place, those among which it is.
     """
 
     name: str
@@ -85,8 +103,18 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether it compares two answers."""
-        return self.gives == COMPARISON
+        """Whether its judgements say which of two answers is better."""
+        return COMPARISON in (self.gives, KINDS[self.gives].stored_as)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it ranks the answers of an item."""
+        return self.gives == RANK
+
+    @property
+    def by_line(self) -> bool:
+        """Whether it is asked line by line; see `lines`."""
+        return self.gives in (CHECKLIST, RANK)
 
     @property
     def is_ordered(self) -> bool:
@@ -95,7 +123,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choices(self) -> tuple[Value, ...]:
-        """All valid values, in the order of their keys; none for free text."""
+        """All valid values, in the order of their keys; none for free text. Of a ranking those of its judgements."""
         if self.gives == SCORE:
             return tuple(range(1, _BOUNDS[self.scale][1] + 1))
         if self.gives == PASS_FAIL:
@@ -105,6 +133,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
                 *(COMPARISON_CODES if self.scale == "steps" else THREE_STEPS),
                 *((BOTH_BAD,) if self.both_bad else ()),
             )
+        if self.scale == "place":
+            return tuple(range(1, len(self.lines) + 1))
         return MARKS if self.scale == "mark" else self.categories
 
     def to_json(self) -> str:
@@ -142,6 +172,8 @@ def problem_of(criterion: Criterion, value: Any) -> str:
         return "too_long" if len(value) > LONGEST_TEXT else ""
     if criterion.gives == CHECKLIST:
         return _problem_of_marks(criterion, value)
+    if criterion.ranks:
+        return _problem_of_places(criterion, value)
     fits = any(type(value) is type(choice) and value == choice for choice in criterion.choices)
     return "" if fits else "not_on_scale"
 
@@ -153,8 +185,14 @@ def _problem_of_marks(criterion: Criterion, value: Any) -> str:
     return "missing" if "" in marks else ""
 
 
+def _problem_of_places(criterion: Criterion, value: Any) -> str:
+    if not isinstance(value, str) or not is_ranking(value, len(criterion.lines)):
+        return "not_on_scale"
+    return "missing" if "" in value.split(",") else ""
+
+
 def marks_of(value: Value) -> Sequence[str]:
-    """The marks of a checklist's value."""
+    """The marks of a checklist's value, or the places of a ranking, each as text and '' without one."""
     return str(value).split(",")
 
 
@@ -169,20 +207,56 @@ def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> di
     codes |= {number: "unknown" for number in values if number not in criteria}
     if any(codes.values()):
         raise ValuesRefused({number: code for number, code in codes.items() if code})
-    return {number: values[number] for number in criteria if not is_empty(values.get(number))}
+    return {
+        number: _stored(criteria[number], values[number])
+        for number in criteria
+        if not is_empty(values.get(number))
+    }
+
+
+def _stored(criterion: Criterion, value: Value) -> Value:
+    """A valid value as it is stored: rankings that say the same are equal."""
+    return ranking_of(places_of(str(value))) if criterion.ranks else value
 
 
 def canonical(
-    criteria: Mapping[int, Criterion], values: Mapping[int, Value], shown_first: int | None
+    criteria: Mapping[int, Criterion],
+    values: Mapping[int, Value],
+    shown_first: int | None,
+    order: Sequence[int] = (),
 ) -> dict[int, Value]:
     """Convert values in which `A` is the answer shown first (left) to values in which `A` is the item's response.
 
-    `shown_first`: 1 the response, 2 the other one, None if there is only one. The function is its own inverse.
+    `shown_first`: 1 the response, 2 the other one, None if there is only one. `order`: of ranked answers, see
+    `ranking.shown_order`; as in the item if empty.
     """
-    return {
-        number: turned(value) if shown_first == 2 and criteria[number].compares else value
-        for number, value in values.items()
-    }
+    return _converted(criteria, values, shown_first, order, by_answer)
+
+
+def as_shown(
+    criteria: Mapping[int, Criterion],
+    values: Mapping[int, Value],
+    shown_first: int | None,
+    order: Sequence[int] = (),
+) -> dict[int, Value]:
+    """The inverse of `canonical`."""
+    return _converted(criteria, values, shown_first, order, by_place)
+
+
+def _converted(
+    criteria: Mapping[int, Criterion],
+    values: Mapping[int, Value],
+    shown_first: int | None,
+    order: Sequence[int],
+    reorder: Callable[[str, Sequence[int]], str],
+) -> dict[int, Value]:
+    converted: dict[int, Value] = {}
+    for number, value in values.items():
+        if criteria[number].ranks:
+            converted[number] = reorder(str(value), order) if order else value
+        else:
+            converted[number] = turned(value) if shown_first == 2 and criteria[number].compares else value
+    return converted
 
 
 def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:

@@ -1,4 +1,5 @@
-"""What a form asks raters for: each criterion, and of a checklist each line of the row's rubric."""
+"""What a form asks raters for: each criterion; of a checklist each line of the row's rubric, of a ranking each
+answer."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from judging.core.checklists import Checklist, judged
 from judging.core.checklists import outcome_of as outcome_of_checklist
 from judging.core.people.criteria import (
     CANNOT_TELL,
+    LEFT_EMPTY,
     MARKS,
     MET,
     NOT_MET,
@@ -22,19 +24,28 @@ from judging.core.people.criteria import (
     marks_of,
     outcome_of,
 )
-from judging.core.values import Outcome, Value
+from judging.core.people.ranking import pairs_among, pairs_of
+from judging.core.values import NO_SCORE, SCORED, Outcome, Value
 
+LETTERS = "ABCDEF"
+"""What the answers of an item are called, in the order shown."""
 NOT_TOLD = "cannot_tell"  # reason: the rater could not tell whether a criterion is met
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is asked for at once. `key`: "2" for criterion number 2, "3.1" for the first line of the checklist that is
-    number 3."""
+    """What is asked for at once. `key`: "2" for criterion number 2, "3.1" for the first line of the checklist, or the
+    first answer of the ranking, that is number 3. `letter`: of the answer."""
 
     key: str
     number: int
     criterion: Criterion
+    letter: str = ""
+
+
+def of_answers(criterion: Criterion, answers: int) -> Criterion:
+    """A ranking of this many answers."""
+    return msgspec.structs.replace(criterion, lines=tuple(LETTERS[:answers]))
 
 
 def of_row(criterion: Criterion, rubric: Rubric | None) -> Criterion:
@@ -47,7 +58,9 @@ def parts_of(criteria: Mapping[int, Criterion]) -> list[Part]:
     """The parts of criteria about a row, in order."""
     parts = []
     for number, criterion in criteria.items():
-        if criterion.gives == CHECKLIST:
+        if criterion.ranks:
+            parts += _places(number, criterion, named=len(criteria) > 1)
+        elif criterion.by_line:
             lines = (
                 Criterion(name=line, scale="mark", required=criterion.required) for line in criterion.lines
             )
@@ -57,12 +70,34 @@ def parts_of(criteria: Mapping[int, Criterion]) -> list[Part]:
     return parts
 
 
+def _places(number: int, criterion: Criterion, *, named: bool) -> list[Part]:
+    """The place of each answer. `named`: there are other criteria to tell it from."""
+    required, letters = criterion.required, criterion.lines
+    return [
+        Part(
+            f"{number}.{line}",
+            number,
+            Criterion(
+                name=f"{criterion.name} · {letter}" if named else letter,
+                scale="place",
+                required=required,
+                lines=letters,
+            ),
+            letter,
+        )
+        for line, letter in enumerate(letters, 1)
+    ]
+
+
 def split(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> dict[str, Any]:
-    """Values by criterion number as values by key of the part; lines without a mark have none."""
+    """Values by criterion number as values by key of the part; lines without a mark or place have none."""
     by_key: dict[str, Any] = {}
     for number, value in values.items():
-        if number in criteria and criteria[number].gives == CHECKLIST:
-            by_key |= {f"{number}.{place}": mark for place, mark in enumerate(marks_of(value), 1) if mark}
+        if number in criteria and criteria[number].by_line:
+            marks: list[Any] = list(marks_of(value))
+            if criteria[number].ranks:
+                marks = [int(mark) if mark.isdecimal() else "" for mark in marks]
+            by_key |= {f"{number}.{line}": mark for line, mark in enumerate(marks, 1) if mark}
         else:
             by_key[str(number)] = value
     return by_key
@@ -72,7 +107,7 @@ def joined(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -> dict
     """The inverse of `split`: {criterion number: value}."""
     by_number: dict[int, Any] = {}
     for number, criterion in criteria.items():
-        if criterion.gives == CHECKLIST:
+        if criterion.by_line:
             keys = [f"{number}.{place}" for place in range(1, len(criterion.lines) + 1)]
             value: Any = ",".join(str(values.get(key) or "") for key in keys).strip()
             value = value if value.strip(",") else None
@@ -112,9 +147,18 @@ def value_by_id(marks: Mapping[str, Any], rubric: Rubric | None) -> str:
 def outcome_of_rating(
     criterion: Criterion, value: Value | None, rubric: Rubric | None
 ) -> tuple[Outcome, Checklist | None]:
-    """The outcome stored for a value, and what became of each line where it is a checklist."""
+    """The outcome stored for a value, and what became of each line where it is a checklist. Not for rankings, whose
+    judgements are about pairs: `outcomes_of_ranking`."""
     if criterion.gives != CHECKLIST or value is None or rubric is None:
         return outcome_of(criterion, value), None
     met = [None if mark == CANNOT_TELL else mark == MET for mark in marks_of(value)]
     checklist = judged(rubric, met, [NOT_TOLD] * len(met))
     return outcome_of_checklist(checklist), checklist
+
+
+def outcomes_of_ranking(value: Value | None, answers: int) -> list[tuple[int, int, Outcome]]:
+    """The comparisons that a ranking of this many answers implies: two answers' positions in the item, from 0, and the
+    outcome; without a value each is left empty."""
+    if value is None:
+        return [(a, b, Outcome(NO_SCORE, reason=LEFT_EMPTY)) for a, b in pairs_among(answers)]
+    return [(a, b, Outcome(SCORED, better)) for a, b, better in pairs_of(str(value))]

@@ -132,14 +132,15 @@ def quality(ratings: StudyRatings, thresholds: Thresholds) -> dict[int, list[Fig
 def criterion_figures(
     criterion: Criterion, values: Sequence[RatedValue], thresholds: Thresholds
 ) -> list[Figure]:
-    """The figures under one criterion; none for free text. `values`: of this criterion only."""
+    """The figures under one criterion; none for free text. A ranking is one value: its pairs are not independent, so it
+    has no side. `values`: of this criterion only."""
     if not values or criterion.scale == "text":
         return []
     figures: list[Figure] = []
     for own in _by_rater(values).values():
-        if criterion.compares:
+        if criterion.compares and not criterion.ranks:
             figures.append(side_figure(own, thresholds.side))
-        if criterion.choices:
+        if criterion.choices and not criterion.ranks:
             figures.append(value_figure(own, thresholds.value))
     figures += agreement_figures(criterion, values, thresholds.agreement)
     if criterion.gives in (SCORE, PASS_FAIL):

@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
-from datasets.core.kinds import CHECKLIST, PASS_FAIL
+from datasets.core.kinds import PASS_FAIL
 from datasets.core.own_exports import is_own_table, text_of_cell
 from judging.core.people.criteria import Criterion, active_seconds
 from judging.core.results_file.fields import Refusal
@@ -26,9 +26,11 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class RatingLine:
-    """A verdict from a file, with values by criterion name; of a checklist the marks by criterion id, or one text.
+    """A verdict from a file, with values by criterion name; of a checklist the marks by criterion id, of a ranking the
+    places by candidate, or one text.
 
-    What it is about is given by `item`, or by `row`, `candidate` and, for two answers, `other`.
+    What it is about is given by `item`, or by `row`, `candidate` and, for two answers, `other`; a ranking by candidates
+    needs only the row. `shown_order`: of a ranking, the candidates.
     """
 
     line: int
@@ -42,6 +44,7 @@ class RatingLine:
     other: str = ""
     other_answer: int = 1
     shown_first: int | None = None
+    shown_order: Sequence[str] = ()
     seconds: float = 0.0
     comment: str = ""
     at: datetime | None = None
@@ -105,6 +108,8 @@ def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[
             values[name] = _value(scales.get(name), text)
         elif head in ("current", "set_aside"):
             record[head] = text.lower() not in _FALSE
+        elif head == "shown_order":
+            record[head] = _json_or_text(text)
         else:
             record[head] = _number(text) if head in _NUMBERS else text
     return record | {"values": values}
@@ -127,12 +132,16 @@ def _value(criterion: Criterion | None, cell: str) -> Any:
     if criterion is not None and criterion.gives == PASS_FAIL:
         low = cell.lower()
         return True if low in _TRUE else False if low in _FALSE else cell
-    if criterion is not None and criterion.gives == CHECKLIST and cell.lstrip().startswith("{"):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError):
-            return cell
+    if criterion is not None and criterion.by_line and cell.lstrip().startswith("{"):
+        return _json_or_text(cell)
     return cell
+
+
+def _json_or_text(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
 
 
 def _rating(line: int, record: dict[str, Any]) -> RatingLine:
@@ -154,6 +163,7 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
         other=_text(record, "other"),
         other_answer=_whole(record, "other_answer") or 1,
         shown_first=_whole(record, "shown_first"),
+        shown_order=_names(record.get("shown_order")),
         seconds=active_seconds(record.get("seconds")),
         comment=_text(record, "comment"),
         at=_moment(record.get("at")),
@@ -163,9 +173,9 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
 
 
 def _can_be_value(value: Any) -> bool:
-    """Whether it is a plain value, or marks of a checklist's criteria by id."""
+    """Whether it is a plain value, or marks of a checklist's criteria by id, or places by candidate."""
     if isinstance(value, dict):
-        return all(mark is None or isinstance(mark, bool | str) for mark in value.values())
+        return all(mark is None or isinstance(mark, bool | int | str) for mark in value.values())
     return isinstance(value, bool | int | float | str)
 
 
@@ -185,6 +195,14 @@ def _whole(record: dict[str, Any], name: str) -> int | None:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < _MOST:
         raise Refusal("number", name=name)
     return number
+
+
+def _names(value: Any) -> list[str]:
+    if value is None or value == "":
+        return []
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise Refusal("order")
+    return value
 
 
 def _text(record: dict[str, Any], name: str) -> str:

@@ -143,7 +143,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
     item = get_item(evaluation, number)
-    criteria = criteria_for(evaluation, item.row)
+    criteria = criteria_for(evaluation, item)
     form = DecisionForm(request.POST or None, criteria)
     if request.method == "POST" and form.is_valid() and _decide(request, item, form):
         messages.success(request, _("Decided. The original ratings are unchanged."))

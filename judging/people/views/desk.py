@@ -29,7 +29,7 @@ from judging.core.people.parts import joined, parts_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
 from judging.people.guidelines.reading import guideline_texts, reading_due
-from judging.people.item_criteria import criteria_for, has_checklist
+from judging.people.item_criteria import asks_by_item, criteria_for
 from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
 from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
@@ -157,7 +157,7 @@ def verdict(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> Http
     assignment = get_own_assignment(request, slug, pk, token)
     arguments: dict[str, Any] = {
         "assignment": assignment,
-        "values": values_from(request, criteria_for(assignment.evaluation, assignment.item.row)),
+        "values": values_from(request, criteria_for(assignment.evaluation, assignment.item)),
         "comment": request.POST.get("comment", ""),
         "seconds": _number(request.POST.get("seconds", "")),
         "shown": {"1": 1, "2": 2}.get(request.POST.get("shown", "")),  # from a page of an earlier release
@@ -200,7 +200,7 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def draft(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpResponse:
     """Save a draft."""
     assignment = get_own_assignment(request, slug, pk, token)
-    values = values_from(request, criteria_for(assignment.evaluation, assignment.item.row))
+    values = values_from(request, criteria_for(assignment.evaluation, assignment.item))
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
     return JsonResponse(_state(request, assignment.evaluation))
 
@@ -270,7 +270,7 @@ def _page(
     entry = queue.entry_for(evaluation, signed_in(request))
     progress = queue.desk_progress(evaluation, signed_in(request), entry)
     shows = [_desk_item(assignment) for assignment in shown]
-    of_item = has_checklist(evaluation)
+    of_item = asks_by_item(evaluation)
     first = values if values is not None else shows[0].values if shows else {}
     parts = _parts_shown(shows[0].criteria if shows else criteria, first, errors)
     context = {
@@ -286,14 +286,15 @@ def _page(
         "entry": entry,
         "skip_reasons": SkipReason.choices,
         "key": uuid4(),
-        "compares": any(criterion.compares for criterion in criteria.values()),
+        "compares": any(criterion.compares and not criterion.ranks for criterion in criteria.values()),
+        "ranks": any(criterion.ranks for criterion in criteria.values()),
         "until": max(assignment.lease_until for assignment in shown).isoformat() if shown else "",
     }
     return render(request, "people/desk.html", context, status=status)
 
 
 def _desk_item(assignment: Assignment) -> DeskItem:
-    return desk_item(assignment, criteria_for(assignment.evaluation, assignment.item.row))
+    return desk_item(assignment, criteria_for(assignment.evaluation, assignment.item))
 
 
 def _parts_shown(
@@ -304,6 +305,7 @@ def _parts_shown(
     return [
         {
             "key": part.key,
+            "letter": part.letter,
             "criterion": part.criterion,
             "choices": [
                 (choice, choice.place == places.get(part.key)) for choice in choices_of(part.criterion)
@@ -320,7 +322,7 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
     seen = _desk_item(assignment)
     context = {
         "show": seen,
-        "item_parts": _parts_shown(seen.criteria, seen.values) if has_checklist(evaluation) else [],
+        "item_parts": _parts_shown(seen.criteria, seen.values) if asks_by_item(evaluation) else [],
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,

@@ -271,7 +271,7 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
 
 
 def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
-    criteria = criteria_for(evaluation, item.row)
+    criteria = criteria_for(evaluation, item)
     names = item.candidate_names
     sealed = item.row_id in sealed_items(evaluation.run)
     ratings = Rating.objects.filter(assignment__item=item).select_related("rater__user", "assignment")

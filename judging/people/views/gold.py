@@ -40,22 +40,24 @@ from judging.people.gold_rule import gold_rule_change
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import labelled_gold, value_label, values_of
-from judging.people.models import Evaluation, GoldRule, Item
+from judging.people.models import Evaluation, GoldRule, Item, Scheme
 from judging.people.selectors import items_page
 
 
 class GoldPlaceForm(forms.Form):
-    """The row and the candidates of its answers; only `a` for a single answer."""
+    """The row and the candidates of its answers; only `a` for a single answer, none where all are ranked."""
 
     row = forms.IntegerField(label=gettext_lazy("Row"), min_value=1, max_value=2**31 - 1)
     a = OneCandidate(Candidate.objects.none(), label=gettext_lazy("Answer A of"), empty_label=None)
     b = OneCandidate(Candidate.objects.none(), label=gettext_lazy("Answer B of"), empty_label=None)
 
-    def __init__(self, data: Any, *, candidates: QuerySet[Candidate], pair: bool) -> None:
+    def __init__(self, data: Any, *, candidates: QuerySet[Candidate], pair: bool, ranked: bool) -> None:
         super().__init__(data)
         for field in ("a", "b"):
             self.fields[field].queryset = candidates  # type: ignore[attr-defined]
-        if pair:
+        if ranked:
+            del self.fields["a"], self.fields["b"]
+        elif pair:
             self.initial["b"] = candidates.values_list("pk", flat=True)[1:2].first()
         else:
             del self.fields["b"]
@@ -90,7 +92,7 @@ class GoldValuesForm(forms.Form):
             self.fields[f"value_{part.key}"] = forms.ChoiceField(
                 label=criterion.name, choices=choices, required=len(criteria) == 1
             )
-            if len(criterion.choices) > 2 and criterion.scale != "mark":
+            if len(criterion.choices) > 2 and criterion.scale not in ("mark", "place"):
                 self.fields[f"also_{part.key}"] = forms.MultipleChoiceField(
                     label=_("%(name)s: also accepted") % {"name": criterion.name},
                     choices=choices[1:],
@@ -182,6 +184,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         sent if "row" in sent else None,
         candidates=taking_part.order_by("pk"),  # as in the items, A first
         pair=bool(evaluation.scheme),
+        ranked=evaluation.scheme == Scheme.RANK,
     )
     seen = _seen(evaluation, place)
     values_form = GoldValuesForm(
@@ -222,8 +225,8 @@ def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
         return {}
     return {
         "shown": shown_in(evaluation, item, 1, with_reference=True),
-        "names": [name for name in place.names if name],
-        "criteria": criteria_for(evaluation, item.row),
+        "names": item.candidate_names,
+        "criteria": criteria_for(evaluation, item),
     }
 
 
@@ -279,7 +282,7 @@ def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
     """Use an item as gold."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     item = get_item(evaluation, number)
-    values_form = GoldValuesForm(request.POST, criteria=criteria_for(evaluation, item.row))
+    values_form = GoldValuesForm(request.POST, criteria=criteria_for(evaluation, item))
     try:
         if not values_form.is_valid():
             raise ValidationError(_("Choose the right answers from the lists."))
@@ -297,7 +300,7 @@ def change_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
     item = get_item(evaluation, number)
     if not item.gold:
         raise Http404
-    criteria = criteria_for(evaluation, item.row)
+    criteria = criteria_for(evaluation, item)
     sent = request.POST if request.method == "POST" else None
     form = GoldValuesForm(sent, criteria=criteria, values=values_of(item.gold), reason=item.gold_reason)
     if request.method == "POST" and form.is_valid():

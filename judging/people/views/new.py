@@ -18,6 +18,7 @@ from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
+from judging.core.people.criteria import Scale
 from judging.filters.filter_form import FilterForm
 from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.people.blindness import HIDEABLE, Blindness, blindness
@@ -130,27 +131,29 @@ def _forms(
         about=about,
         filters=_filters(request, about),
     )
-    return form, _criteria(sent, form.compares, about)
+    return form, _criteria(sent, form, about)
 
 
-def _criteria(sent: QueryDict | None, compares: bool, about: Run | None) -> Any:
+def _criteria(sent: QueryDict | None, form: EvaluationForm, about: Run | None) -> Any:
     """The submitted criteria, plus an empty one if requested."""
+    scale = form.proposes
     if sent is None or f"{_PREFIX}-TOTAL_FORMS" not in sent:
-        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares, about))
-    if sent.get("part") == "criteria" and _as_proposed(sent, not compares):
-        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(compares))
+        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(scale, about))
+    others = {offer.proposes for offer in form.offered.values()} - {scale}
+    if sent.get("part") == "criteria" and any(_as_proposed(sent, other) for other in others):
+        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(scale))
     total = str(sent[f"{_PREFIX}-TOTAL_FORMS"])
     if "more" in sent and total.isdecimal() and len(total) == 1:
         sent = sent.copy()
         sent[f"{_PREFIX}-TOTAL_FORMS"] = str(int(total) + 1)
         sent[f"{_PREFIX}-{total}-required"] = "on"
-        sent[f"{_PREFIX}-{total}-scale"] = "steps" if compares else "five"
+        sent[f"{_PREFIX}-{total}-scale"] = scale
     return CriteriaForms(sent, prefix=_PREFIX)
 
 
-def _as_proposed(sent: QueryDict, compares: bool) -> bool:
-    """Whether the criteria are still the proposed ones."""
-    (proposed,) = proposed_criteria(compares)
+def _as_proposed(sent: QueryDict, scale: Scale) -> bool:
+    """Whether the criteria are still the proposed ones with this scale."""
+    (proposed,) = proposed_criteria(scale)
     typed = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
     return typed == ["1", proposed["name"], proposed["scale"], ""]
 

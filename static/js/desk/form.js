@@ -1,7 +1,9 @@
 // The verdict form by keyboard: one criterion is active; digits and arrow keys choose on its scale.
 export class VerdictForm {
-  constructor(form) {
+  /** `selected`: called with the criterion that becomes the active one. */
+  constructor(form, selected = () => {}) {
     this.form = form;
+    this.selected = selected;
     this.at = 0;
     form.addEventListener("focusin", (event) => this.criterionOf(event, (criterion) => this.select(this.criteria.indexOf(criterion), false)));
     form.addEventListener("change", (event) => this.criterionOf(event, (criterion) => this.complain(criterion, "")));
@@ -76,8 +78,9 @@ export class VerdictForm {
       if (criterion === this.current) criterion.setAttribute("aria-current", "true");
       else criterion.removeAttribute("aria-current");
     }
-    if (!enter) return;
     if (!this.current) return;
+    this.selected(this.current, enter);
+    if (!enter) return;
     this.current.scrollIntoView({ block: "nearest" });
     (this.current.querySelector("textarea") ?? this.current).focus({ preventScroll: true });
   }

@@ -76,8 +76,9 @@ export function toggleTogether() {
   return together;
 }
 
+/** Brings one answer into view: on a phone its tab. */
 export function show(article, letter) {
-  article.querySelector(".desk-sides").dataset.tab = letter;
+  for (const side of article.querySelectorAll(".desk-side")) side.toggleAttribute("data-off", side.dataset.side !== letter);
   for (const tab of article.querySelectorAll("button[data-tab]")) {
     tab.setAttribute("aria-pressed", String(tab.dataset.tab === letter));
   }

@@ -114,7 +114,15 @@ def test_rows_without_references_offer_no_comparison_with_them(project: Project)
 @pytest.mark.parametrize("raw", [row_of("q", "expected"), row_of("q", ref_answer="expected")])
 def test_any_version_whose_rows_carry_references_offers_them(project: Project, raw: dict[str, Any]) -> None:
     version = rows_are(a_version(project, models=("alpha", "beta", "gamma")), raw)
-    assert codes(version) == ["single", "as_it_stands", "reference", "every_pair", "balanced", "baseline"]
+    assert codes(version) == [
+        "single",
+        "as_it_stands",
+        "reference",
+        "every_pair",
+        "balanced",
+        "baseline",
+        "rank",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ BAD: list[tuple[Any, str]] = [
     ({**GOOD, "values": {"quality": 6}}, "value_not_on_scale"),
     ({**GOOD, "values": {}}, "value_missing"),
     ({**GOOD, "values": {"other": 3}}, "no_criterion"),
-    ({**GOOD, "values": {"quality": {"a": 1}}}, "values"),
+    ({**GOOD, "values": {"quality": {"a": [1]}}}, "values"),
     ({**GOOD, "values": 3}, "values"),
     ({**GOOD, "key": "x"}, "key"),
     ({**GOOD, "at": "yesterday"}, "moment"),
