@@ -12,6 +12,7 @@ from django.test import Client
 
 from datasets.models import Candidate, Response
 from evalsite.accounts.models import Project, User
+from judging.core.people.criteria import Criterion
 from judging.people import assignments
 from judging.people.models import Assignment, Evaluation
 from tests.conftest import ClientOf
@@ -19,6 +20,7 @@ from tests.judging.people.make import give, make_evaluation
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
+MODELS = ("one", "two", "three")
 SECRETS = ("Qwen3-Secret", "GPT-Hidden", "gpt-model-field", "finish-why")
 
 
@@ -39,13 +41,13 @@ def evaluation(project: Project, rita: User) -> Evaluation:
     return make_evaluation(project, [rita], version=version, gold_share=0.2, repeat_share=0.5)
 
 
-def asked(client: Client, evaluation: Evaluation, user: User) -> Iterator[Any]:
+def asked(client: Client, evaluation: Evaluation, user: User, value: str = "A>B") -> Iterator[Any]:
     """Responses of every URL a rater can use, and of some that are forbidden or broken."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
     held, other = assignments.claim(evaluation=evaluation, user=user)
-    give(held, "A>B")
+    give(held, value)
     own = f"{base}{other.token}/"
-    body = {"value-0": "A>B", "key": str(uuid4())}
+    body = {"value-0": value, "key": str(uuid4())}
     for address in ("/", "/p/physics/", "/p/physics/rating/", base, f"{base}items/", f"{base}mine/", own):
         yield client.get(address)
     for address in (
@@ -80,6 +82,21 @@ def test_no_answer_to_a_rater_names_a_model(evaluation: Evaluation, rita: User, 
     ]
     assert [(path, secret) for path, text in found for secret in SECRETS if secret in text] == []
     assert any("answer 0" in text or "answer 1" in text for _, text in found)
+
+
+def test_no_answer_to_a_rater_who_ranks_names_a_model(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    version = a_version(project, rows=4, models=MODELS)
+    for place, model in enumerate(version.candidates.order_by("pk")):
+        Candidate.objects.filter(pk=model.pk).update(name=f"{SECRETS[0]}-{place}")
+    rank = Criterion(name="Preference", scale="rank")
+    evaluation = make_evaluation(
+        project, [rita], version=version, scheme="rank", criteria=[rank], repeat_share=0.5
+    )
+    responses = list(asked(client_of(rita), evaluation, rita, "1,2,2"))
+    assert [response.request["PATH_INFO"] for response in responses if SECRETS[0] in whole(response)] == []
+    assert any("v0.3" in whole(response) for response in responses)
 
 
 def test_the_rating_sees_an_item_and_nobody_elses(

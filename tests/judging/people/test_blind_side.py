@@ -15,6 +15,7 @@ from django.test import Client
 
 from datasets.models import Response
 from evalsite.accounts.models import Project, Role
+from judging.core.people.criteria import Criterion
 from judging.people.models import Assignment, Evaluation, EvaluationRater
 from tests.conftest import member
 from tests.judging.people.make import make_evaluation
@@ -67,6 +68,18 @@ def test_no_bit_of_a_token_and_no_place_goes_with_the_side(shown: list[Shown]) -
     bits = [[bool(one.token.int >> bit & 1) for bit in range(128)] + [bool(one.place % 2)] for one in shown]
     assert len(sides) == ITEMS
     assert [at for at, column in enumerate(zip(*bits, strict=True)) if deviation(sides, column) > 6] == []
+
+
+def test_nothing_beside_the_texts_differs_with_the_order_of_ranked_answers(project: Project) -> None:
+    rater = member("rater", project, Role.RATER)
+    rank = Criterion(name="Preference", scale="rank")
+    models = ("alpha", "beta", "gamma", "delta")
+    evaluation = make_evaluation(project, [rater], rows=12, models=models, scheme="rank", criteria=[rank])
+    for answer in Response.objects.filter(row__version=evaluation.run.version):
+        Response.objects.filter(pk=answer.pk).update(raw=json.dumps({"content": f"text {answer.pk:06}"}))
+    shown = list(held_on_page(evaluation, raters_of(evaluation)[0]))
+    assert len({held.shown_order for held in Assignment.objects.filter(evaluation=evaluation)}) > 5
+    assert len({one.form for one in shown}) == 2  # of the first item and of those that wait
 
 
 def test_what_the_desk_sends_and_gets_back_is_alike_for_both_sides(
