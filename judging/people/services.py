@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from django.core.exceptions import ValidationError
@@ -23,12 +23,12 @@ from judging.core.people.sampling import first_sides, shuffled
 from judging.engine.rubric_rows import unreadable_rows
 from judging.people.assignments import audit, locked, raters_add, release, tell_raters
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
+from judging.people.further_answers import further_add, further_copy
 from judging.people.item_criteria import judgements_each
 from judging.people.models import (
     Assignment,
     AssignmentState,
     Evaluation,
-    FurtherAnswer,
     Item,
     OpensAs,
     Order,
@@ -226,18 +226,8 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
         for number, (thing, rank, side) in enumerate(zip(things, ranks, sides, strict=True), 1)
     ]
     items = Item.objects.bulk_create(items, batch_size=500)
-    _further_add(zip(items, (thing.further for thing in things), strict=True))
+    further_add(zip(items, (thing.further for thing in things), strict=True))
     return items
-
-
-def _further_add(items: Iterable[tuple[Item, Iterable[int]]]) -> None:
-    """Store the answers after the second of stored items: (item, ids of responses)."""
-    further = (
-        FurtherAnswer(item=item, place=place, response_id=response)
-        for item, responses in items
-        for place, response in enumerate(responses, 3)
-    )
-    FurtherAnswer.objects.bulk_create(further, batch_size=500)
 
 
 def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
@@ -265,10 +255,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
         for number, item in enumerate(order.sample(repeatable, count), len(items) + 1)
     ]
     twins = Item.objects.bulk_create(twins, batch_size=500)
-    further = (FurtherAnswer.objects.filter(item=twin.repeat_of) for twin in twins)
-    if evaluation.scheme == Scheme.RANK:
-        responses = (answers.values_list("response", flat=True) for answers in further)
-        _further_add(zip(twins, responses, strict=True))
+    further_copy(twins)
 
 
 @transaction.atomic

@@ -8,6 +8,7 @@ from django.db.models import Max, QuerySet
 
 from judging.core.people.assignment import Twin
 from judging.core.people.guideline_shift import MOST_REPEATS
+from judging.people.further_answers import further_copy
 from judging.people.guidelines.models import GuidelineVersion, VersionRepeat
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.records.seal import in_split
@@ -58,6 +59,7 @@ def version_repeats_add(evaluation: Evaluation, version: GuidelineVersion) -> in
     twins = Item.objects.bulk_create(
         [_twin(item, number) for number, (_, item) in enumerate(pairs, last + 1)], batch_size=500
     )
+    further_copy(twins)
     VersionRepeat.objects.bulk_create(
         VersionRepeat(version=version, rater=rater, item=twin)
         for (rater, _), twin in zip(pairs, twins, strict=True)

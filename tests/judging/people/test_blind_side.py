@@ -70,15 +70,16 @@ def test_no_bit_of_a_token_and_no_place_goes_with_the_side(shown: list[Shown]) -
     assert [at for at, column in enumerate(zip(*bits, strict=True)) if deviation(sides, column) > 6] == []
 
 
-def test_nothing_beside_the_texts_differs_with_the_order_of_ranked_answers(project: Project) -> None:
-    rater = member("rater", project, Role.RATER)
+def test_nothing_beside_the_texts_differs_with_the_order_of_ranked_answers(evaluation: Evaluation) -> None:
+    project = evaluation.run.project
+    rater = member("ranker", project, Role.RATER)
     rank = Criterion(name="Preference", scale="rank")
     models = ("alpha", "beta", "gamma", "delta")
-    evaluation = make_evaluation(project, [rater], rows=12, models=models, scheme="rank", criteria=[rank])
-    for answer in Response.objects.filter(row__version=evaluation.run.version):
+    ranking = make_evaluation(project, [rater], rows=12, models=models, scheme="rank", criteria=[rank])
+    for answer in Response.objects.filter(row__version=ranking.run.version):
         Response.objects.filter(pk=answer.pk).update(raw=json.dumps({"content": f"text {answer.pk:06}"}))
-    shown = list(held_on_page(evaluation, raters_of(evaluation)[0]))
-    assert len({held.shown_order for held in Assignment.objects.filter(evaluation=evaluation)}) > 5
+    shown = list(held_on_page(ranking, raters_of(ranking)[0]))
+    assert len({held.shown_order for held in Assignment.objects.filter(evaluation=ranking)}) > 5
     assert len({one.form for one in shown}) == 2  # of the first item and of those that wait
 
 

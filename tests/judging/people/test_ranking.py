@@ -15,6 +15,7 @@ from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments, ratings
 from judging.people.adjudication import adjudicate, differing
 from judging.people.gold import gold_add, gold_read
+from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.people.progress import Hits, gold_hits
 from judging.people.rating_batch import RatingBatch
@@ -300,3 +301,13 @@ def test_every_page_of_the_evaluation_opens(
     base = f"/p/physics/evaluations/{evaluation.run_id}/"
     assert client_of(alice).get(base + address.format(rater=rater)).status_code == 200
     assert client_of(alice).get(f"/p/physics/runs/{evaluation.run_id}/report/").status_code == 200
+
+
+def test_repeats_under_a_new_guideline_have_all_answers(
+    evaluation: Evaluation, rita: User, alice: User
+) -> None:
+    give(held(evaluation, rita), "1,2,3")
+    texts = GuidelineTexts("Read both.", ("Which is best?",))
+    guideline_change(evaluation=evaluation, texts=texts, seen=1, by=alice)
+    repeat = Item.objects.get(evaluation=evaluation, repeat_of__isnull=False)
+    assert repeat.candidate_names == list(MODELS)
