@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judging.core.people.criteria import canonical
+from judging.core.people.criteria import as_shown
 from judging.core.people.gold import accepted_values, is_hit
 from judging.people.item_criteria import criteria_for
 from judging.people.labels import value_label, values_of
@@ -34,16 +34,17 @@ def training_feedback(assignment: Assignment) -> TrainingFeedback | None:
     of_training = EntryAssignment.objects.filter(assignment=assignment, qualification_try=None)
     if assignment.rating is None or not of_training.exists():
         return None
-    criteria = criteria_for(assignment.evaluation, assignment.item.row)
+    criteria = criteria_for(assignment.evaluation, assignment.item)
+    first, order = assignment.shown_first, assignment.order
     own, parts = values_of(assignment.rating.values), []
     for number, accepted in values_of(assignment.item.gold).items():
         if (criterion := criteria.get(number)) is None:
             continue
         labels = [
-            value_label(criterion, canonical(criteria, {number: value}, assignment.shown_first)[number])
+            value_label(criterion, as_shown(criteria, {number: value}, first, order)[number])
             for value in accepted_values(accepted)
         ]
-        mine = canonical(criteria, {number: own[number]}, assignment.shown_first) if number in own else {}
+        mine = as_shown(criteria, {number: own[number]}, first, order) if number in own else {}
         label = value_label(criterion, mine[number]) if mine else ""
         hit = is_hit(accepted, own.get(number))
         parts.append(CriterionFeedback(criterion.name, labels[0], labels[1:], label, hit))

@@ -307,7 +307,7 @@ def test_repeats_under_a_new_guideline_have_all_answers(
     evaluation: Evaluation, rita: User, alice: User
 ) -> None:
     give(held(evaluation, rita), "1,2,3")
-    texts = GuidelineTexts("Read both.", ("Which is best?",))
+    texts = GuidelineTexts("Read all.", {0: "Which is best?"})
     guideline_change(evaluation=evaluation, texts=texts, seen=1, by=alice)
     repeat = Item.objects.get(evaluation=evaluation, repeat_of__isnull=False)
     assert repeat.candidate_names == list(MODELS)
