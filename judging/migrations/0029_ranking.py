@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('datasets', '0002_answers_taken'),
-        ('judging', '0024_qualification'),
+        ('judging', '0028_inviting'),
     ]
 
     operations = [
