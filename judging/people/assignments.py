@@ -24,6 +24,7 @@ from evalsite.webhooks.kinds import Event
 from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
 from judging.core.people.ranking import shown_order
 from judging.core.people.sampling import side_for
+from judging.people.dealt import dealt_to, items_dealt
 from judging.people.guidelines.repeats import REPEAT_SHARE, version_twins
 from judging.people.models import (
     Assignment,
@@ -80,7 +81,6 @@ def claim(
     on_page = _lease_again(evaluation, rater, limit - len(held), of=loaded)
     fresh = len([pk for pk in held if pk not in {*loaded, *submitting}])
     missing = min(limit - len(held) - on_page, count - fresh)
-    missing -= _lease_again(evaluation, rater, missing)
     for item in _next_items(evaluation, rater, missing) if missing > 0 else []:
         assign(evaluation, rater, item)
     assignments = list(_leased(rater).exclude(pk__in=[*loaded, *submitting]).select_related(*_SHOWN)[:count])
@@ -190,18 +190,14 @@ def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
     return held
 
 
-def _lease_again(
-    evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int] | None = None
-) -> int:
-    """Lease released items (only `of`, if given) to this rater again if they have a free seat: there may be a draft.
-    Returns how many."""
-    if count <= 0:
+def _lease_again(evaluation: Evaluation, rater: EvaluationRater, count: int, of: Collection[int]) -> int:
+    """Lease those of this rater's released items that a page still shows again, if they have a free seat. Returns how
+    many."""
+    if count <= 0 or not of:
         return 0
     # Gold and repeats have no seats.
     available = Q(item__free__gt=0) | Q(item__needed=0, item__gold_removed=False)
-    left = Assignment.objects.filter(available, rater=rater, state=AssignmentState.RELEASED, entry=None)
-    if of is not None:
-        left = left.filter(pk__in=of)
+    left = _released(rater).filter(available, pk__in=of, entry=None)
     taken = [assignment.pk for assignment in left.order_by("place")[:count] if take_seat(assignment)]
     Assignment.objects.filter(pk__in=taken).update(
         state=AssignmentState.LEASED, lease_until=lease_end(evaluation)
@@ -209,7 +205,13 @@ def _lease_again(
     return len(taken)
 
 
+def _released(rater: EvaluationRater) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED)
+
+
 def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[Item]:
+    dealt = dealt_to(rater)
+    rater.place = dealt.last_place
     of_version = version_twins(evaluation, rater)
     repeats = max(evaluation.repeat_share, REPEAT_SHARE) if of_version else evaluation.repeat_share
     twins = [*_twins(evaluation, rater), *of_version]
@@ -218,7 +220,8 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
         _gold_items(evaluation, rater, count),
         sorted(twins, key=lambda twin: (-twin.ago, twin.pk)),
         count=count,
-        place=rater.place,
+        place=dealt.items,
+        gold_had=dealt.gold,
         shares=Shares(evaluation.gold_share, repeats),
         seed=evaluation.seed,
         rater=rater.pk,
@@ -228,17 +231,20 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 
 
 def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
-    """Items with a free seat that this rater has not had, from the rater's starting rank on, wrapping around; by need
-    only those with the most free seats."""
-    unseen = Item.objects.filter(IN_PLAY, evaluation=evaluation, free__gt=0).exclude(assignments__rater=rater)
-    unseen = unseen.exclude(row__in=closed_for_rating(evaluation.run))
+    """Items with a free seat: released ones of this rater, because there may be a draft, then those that this rater has
+    not had, from the rater's starting rank on, wrapping around; by need only those with the most free seats."""
+    open_items = Item.objects.filter(IN_PLAY, evaluation=evaluation, free__gt=0)
+    open_items = open_items.exclude(row__in=closed_for_rating(evaluation.run))
+    released = open_items.filter(assignments__rater=rater, assignments__state=AssignmentState.RELEASED)
+    again = list(released.order_by("assignments__place").values_list("pk", flat=True)[:count])
+    unseen = open_items.exclude(assignments__rater=rater)
     if evaluation.order == Order.NEED:
         most = unseen.order_by("-free").values_list("free", flat=True).first()
         unseen = unseen.filter(free=most) if most else unseen
     start = starting_rank(evaluation.seed, rater.pk, evaluation.pilot_below or evaluation.items_count)
     by_rank = unseen.order_by("rank").values_list("pk", flat=True)
     later = list(by_rank.filter(rank__gte=start)[:count])
-    return later + list(by_rank.filter(rank__lt=start)[: count - len(later)])
+    return [*again, *later, *by_rank.filter(rank__lt=start)[: count - len(later)]]
 
 
 def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
@@ -247,7 +253,7 @@ def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
     gold = Item.objects.filter(
         evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
     )
-    return list(gold.exclude(assignments__rater=rater).order_by("rank").values_list("pk", flat=True)[:count])
+    return list(gold.exclude(pk__in=items_dealt(rater)).order_by("rank").values_list("pk", flat=True)[:count])
 
 
 def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
@@ -256,14 +262,21 @@ def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
         return []
     rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED)
     places = dict(rated.filter(item__repeats__isnull=False).values_list("item", "place"))
-    twins = Item.objects.filter(repeat_of__in=places, version_repeat=None).exclude(assignments__rater=rater)
+    twins = Item.objects.filter(repeat_of__in=places, version_repeat=None).exclude(pk__in=items_dealt(rater))
     return [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
 
 
 def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assignment:
-    """Lease an item to a rater who has not had it. Call with the evaluation locked."""
+    """Lease an item to a rater who has not had it, or whose lease was released. Call with the evaluation locked."""
     rater.place += 1
     rater.save(update_fields=["place"])
+    released = _released(rater).filter(item=item).first()
+    if released is not None:
+        released.place, released.state = rater.place, AssignmentState.LEASED
+        released.lease_until = lease_end(evaluation)
+        released.save(update_fields=["place", "state", "lease_until"])
+        take_seat(released)
+        return released
     side = side_for(item.first_side, item.assigned) if item.first_side else None
     order = _order_shown(evaluation, item)
     if item.repeat_of_id:  # swap the sides, so that raters can't repeat a remembered position

@@ -18,6 +18,7 @@ from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 from judging.filters.row_filters import id_subquery
+from judging.people.dealt import dealt_to, items_dealt
 from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
@@ -262,19 +263,20 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
 
 
 def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
-    """Number of gold items still to come with the `opened` items, including those released when a page was closed."""
+    """Number of gold items still to come with the `opened` items."""
     evaluation = rater.evaluation
     if not evaluation.gold_share:
         return 0
-    back = Assignment.objects.filter(rater=rater, state=AssignmentState.RELEASED, entry=None)
     gold = Item.objects.filter(
         evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
     )
-    return back.filter(item__in=gold).count() + gold_to_come(
-        opened - back.filter(item__free__gt=0).count(),
-        gold.exclude(assignments__rater=rater).count(),
+    dealt = dealt_to(rater)
+    return gold_to_come(
+        opened,
+        gold.exclude(pk__in=items_dealt(rater)).count(),
         share=evaluation.gold_share,
-        place=rater.place,
+        place=dealt.items,
+        gold_had=dealt.gold,
         seed=evaluation.seed,
         rater=rater.pk,
     )

@@ -61,22 +61,26 @@ def mixed(
     *,
     count: int,
     place: int,
+    gold_had: int,
     shares: Shares,
     seed: int,
     rater: int,
 ) -> list[int]:
-    """The next `count` items of a rater who has had `place` items; each list is in the order of assignment.
+    """The next `count` items of a rater who rated or holds `place` items, `gold_had` of them gold; each list is in the
+    order of assignment.
 
-    Gold items and repeats come at positions drawn by the seed, so that their position does not reveal them. Gold items
-    are only mixed in among usual items; repeats left over when those have run out come at the end.
+    Gold items come when they are due (`gold_due`) and repeats at positions drawn by the seed, so that their position
+    does not reveal them. Gold items are only mixed in among usual items; repeats left over when those have run out come
+    at the end.
     """
     normal, gold_left, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
     chosen: list[int] = []
     while len(chosen) < count and normal:
-        drawn = _drawn(seed, rater, place + len(chosen))
-        if gold_left and drawn < shares.gold:
+        position = place + len(chosen)
+        if gold_left and gold_had < gold_due(position + 1, share=shares.gold, seed=seed, rater=rater):
             chosen.append(gold_left.pop(0))
-        elif again and drawn > 1 - shares.repeats:
+            gold_had += 1
+        elif again and _drawn("repeat", seed, rater, position) < shares.repeats:
             chosen.append(again.pop(0))
         else:
             chosen.append(normal.pop(0))
@@ -84,20 +88,31 @@ def mixed(
     return chosen + left[: count - len(chosen)]
 
 
-def gold_to_come(usual: int, gold: int, *, share: float, place: int, seed: int, rater: int) -> int:
+def gold_due(items: int, *, share: float, seed: int, rater: int) -> int:
+    """How many of a rater's first `items` items are gold: never one away from `share` × items.
+
+    In each stretch of 1/share items one is gold, at a place drawn by the seed.
+    """
+    whole, part = divmod(items * share, 1)
+    return int(whole) + (_drawn("gold", seed, rater, int(whole)) < part)
+
+
+def gold_to_come(
+    usual: int, gold: int, *, share: float, place: int, gold_had: int, seed: int, rater: int
+) -> int:
     """How many of `gold` items `mixed` puts among the next `usual` ones.
 
     A rater's total includes them from the start, because a growing total would reveal them.
     """
     come = 0
     while share and usual > 0 and come < gold:
-        if _drawn(seed, rater, place) < share:
+        place += 1
+        if gold_had + come < gold_due(place, share=share, seed=seed, rater=rater):
             come += 1
         else:
             usual -= 1
-        place += 1
     return come
 
 
-def _drawn(seed: int, rater: int, place: int) -> float:
-    return random.Random(f"mix:{seed}:{rater}:{place}").random()
+def _drawn(what: str, seed: int, rater: int, place: int) -> float:
+    return random.Random(f"{what}:{seed}:{rater}:{place}").random()

@@ -8,6 +8,7 @@ from django.db.models import Max, QuerySet
 
 from judging.core.people.assignment import Twin
 from judging.core.people.guideline_shift import MOST_REPEATS
+from judging.people.dealt import items_dealt
 from judging.people.further_answers import further_copy
 from judging.people.guidelines.models import GuidelineVersion, VersionRepeat
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
@@ -36,7 +37,7 @@ def version_repeats_to_come(evaluation: Evaluation, rater: EvaluationRater) -> i
 
 def _waiting(evaluation: Evaluation, rater: EvaluationRater) -> QuerySet[VersionRepeat]:
     of_version = VersionRepeat.objects.filter(rater=rater, version__number=evaluation.guideline_version)
-    return of_version.exclude(item__assignments__rater=rater)
+    return of_version.exclude(item__in=items_dealt(rater))
 
 
 def version_repeats_expected(evaluation: Evaluation) -> int:

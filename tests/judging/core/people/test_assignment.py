@@ -12,32 +12,35 @@ from judging.core.people.sampling import draw, shares_of, shuffled
 
 def test_gold_comes_only_among_usual_items() -> None:
     shares = Shares(gold=1.0)
-    asked = {"count": 3, "place": 0, "shares": shares, "seed": 1, "rater": 1}
+    asked = {"count": 3, "place": 0, "gold_had": 0, "shares": shares, "seed": 1, "rater": 1}
     assert mixed([1, 2, 3], [9], [], **asked) == [9, 1, 2]
     assert mixed([], [9], [], **asked) == []
 
 
 def test_a_repeat_waits_some_verdicts_and_comes_at_the_end_at_last() -> None:
     shares = Shares(repeats=1.0)
-    asked = {"count": 1, "place": 0, "shares": shares, "seed": 1, "rater": 1}
+    asked = {"count": 1, "place": 0, "gold_had": 0, "shares": shares, "seed": 1, "rater": 1}
     assert mixed([1], [], [Twin(8, 3)], **asked) == [1]
     assert mixed([1], [], [Twin(8, 10)], **asked) == [8]
     assert mixed([], [], [Twin(8, 3)], **asked) == [8]
 
 
-@given(st.integers(0, 99))
-def test_about_the_requested_share_is_gold(seed: int) -> None:
-    chosen = mixed(
-        range(1000),
-        range(1000, 2000),
-        [],
-        count=1000,
-        place=0,
-        shares=Shares(gold=0.1),
-        seed=seed,
-        rater=1,
-    )
-    assert 50 < sum(pk >= 1000 for pk in chosen) < 160
+@given(
+    st.integers(0, 99), st.sampled_from([0.05, 0.1, 0.3, 0.5, 0.9]), st.lists(st.integers(1, 9), max_size=40)
+)
+def test_gold_is_never_more_than_one_item_away_from_its_share(
+    seed: int, share: float, claims: list[int]
+) -> None:
+    usual, gold = range(400), range(1000, 1400)
+    dealt: list[int] = []
+    for count in claims:
+        had = sum(pk >= 1000 for pk in dealt)
+        dealt += mixed(
+            usual[len(dealt) - had :], gold[had:], [], count=count, place=len(dealt), gold_had=had,
+            shares=Shares(gold=share), seed=seed, rater=1,
+        )  # fmt: skip
+    for number in range(1, len(dealt) + 1):
+        assert abs(sum(pk >= 1000 for pk in dealt[:number]) - share * number) <= 1
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=50), st.integers(1, 50), st.integers(0, 9))
