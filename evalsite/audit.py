@@ -120,6 +120,7 @@ class Action(models.TextChoices):
     RATER_COUNTED = "rater.counted", _("Ratings of a rater counted again")
     RATER_ADDED = "rater.added", _("Rater added")
     RATER_LEFT = "rater.left", _("Rater removed")
+    QUESTION_ANSWERED = "question.answered", _("Rater's question answered")
     GUIDELINE_CHANGED = "guideline.changed", _("Guideline changed")
     QUOTA_CHANGED = "quota.changed", _("Most items a rater changed")
     QUOTA_RAISED = "quota.raised", _("Rater agreed to more items")

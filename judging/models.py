@@ -13,6 +13,7 @@ import judging.people.import_models
 import judging.people.inviting.models
 import judging.people.models
 import judging.people.qualification.models
+import judging.people.questions.models
 import judging.records.models
 import judging.reports.models
 import judging.review.models

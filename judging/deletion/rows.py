@@ -71,6 +71,7 @@ from judging.people.qualification.models import (
     QualificationTry,
     TrainingItem,
 )
+from judging.people.questions.models import Question
 from judging.records.models import (
     BatchRequest,
     CachedReply,
@@ -256,6 +257,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(Adjudication.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(SentItem.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(EntryAssignment.objects.filter(assignment__evaluation__run=run), checkpoint)
+    in_batches(Question.objects.filter(rater__evaluation__run=run), checkpoint)
     in_batches(TrainingItem.objects.filter(item__evaluation__run=run), checkpoint)
     in_batches(VersionRepeat.objects.filter(version__evaluation__run=run), checkpoint)
     in_batches(Assignment.objects.filter(evaluation__run=run), checkpoint, _delete_assignments)

@@ -8,6 +8,7 @@ from django.urls import path
 from judging.people.guidelines import desk_views as desk_guideline
 from judging.people.guidelines import views as guidelines
 from judging.people.qualification import views as qualifying
+from judging.people.questions import views as asking
 from judging.people.views import adjudication, evaluations, gold, groups, inviting, new, states
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
@@ -25,6 +26,8 @@ organisers = (
         path("<int:pk>/qualification/", qualifying.qualification, name="qualification"),
         path("<int:pk>/raters/<int:rater>/let-in/", qualifying.let_in, name="let_in"),
         path("<int:pk>/raters/<int:rater>/try-again/", qualifying.try_again, name="try_again"),
+        path("<int:pk>/questions/", asking.questions, name="questions"),
+        path("<int:pk>/questions/<int:question>/answer/", asking.answer, name="answer"),
         path("<int:pk>/guideline/", guidelines.guideline, name="guideline"),
         path("<int:pk>/close/", evaluations.act, {"action": "close"}, name="close"),
         path("<int:pk>/reopen/", evaluations.act, {"action": "reopen"}, name="reopen"),
@@ -95,6 +98,7 @@ desk = (
         path("<uuid:token>/verdict/", rate.verdict, name="verdict"),
         path("<uuid:token>/skip/", rate.skip, name="skip"),
         path("<uuid:token>/draft/", rate.draft, name="draft"),
+        path("<uuid:token>/question/", asking.ask, name="question"),
         path("<uuid:token>/difference/", rate.difference, name="difference"),
         # kept unsent in browsers since before items had tokens
         path("<int:token>/verdict/", rate.verdict, name="verdict_by_number"),

@@ -2,7 +2,7 @@
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { attend, elapsed, foldReference, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
-import { guidelineVersion, noticeVersion, readFirst } from "./desk/guideline.js";
+import { guidelineVersion, noticeNews, readFirst } from "./desk/guideline.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
@@ -140,7 +140,7 @@ function handleResponse(data, before = failures) {
   if (submissions.entries.length || before !== failures) updateStatus();
   else recovered();
   state = data.state ?? state;
-  noticeVersion(data.guideline);
+  noticeNews(data);
   if ("open" in data) openOrClose(data.open && data.code !== "closed");
 }
 
@@ -467,6 +467,23 @@ skipping.addEventListener("keydown", (event) => {
   if (ownReason.required) ownReason.focus();
 });
 
+const asking = document.getElementById("ask");
+const question = document.getElementById("ask-text");
+
+document.getElementById("ask-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = question.value.trim();
+  document.getElementById("ask-missing").hidden = Boolean(text);
+  if (!text) return;
+  submissions.add({ kind: "question", url: current.dataset.questionUrl, fields: { text }, tokens: items.dataset.itemsUrl });
+  question.value = "";
+  asking.close();
+});
+
+question.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("ask-form").requestSubmit();
+});
+
 document.querySelector("[data-undo-form]").addEventListener("submit", (event) => {
   event.preventDefault();
   undo();
@@ -475,6 +492,7 @@ document.querySelector("[data-undo-form]").addEventListener("submit", (event) =>
 const actions = {
   undo,
   skip: () => current && askWhy(),
+  ask: () => current && asking.showModal(),
   mine: () => openEarlier(),
   difference: async () => current && press("difference", await toggleDifference(current)),
   guideline: () => showGuideline(document.getElementById("guideline").hidden),
@@ -520,6 +538,8 @@ keep("ArrowRight", () => form.move(1));
 keep("ArrowUp", () => form.select(form.at - 1));
 keep("ArrowDown", () => form.select(form.at + 1));
 keep("Enter", submit);
+keep("?", actions.ask);
+letter("h", () => document.getElementById("keys").showModal());
 letter("u", undo);
 letter("s", actions.skip);
 letter("p", actions.mine);

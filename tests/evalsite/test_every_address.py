@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ from judging.people import assignments
 from judging.people.import_models import RatingsImport
 from judging.people.inviting.links import study_link_create
 from judging.people.inviting.models import RaterGroup
+from judging.people.questions.services import question_ask
 from judging.reports.sharing import report_link_create
 from judging.review.models import SavedView
 from judging.rubrics.models import RubricDraft
@@ -173,7 +175,7 @@ table(GET, "rita", "desk:item desk:difference", superuser="404")  # Rita's own i
 table(
     POST,
     "rita",
-    "desk:verdict desk:skip desk:draft desk:verdict_by_number desk:skip_by_number desk:draft_by_number",
+    "desk:question desk:verdict desk:skip desk:draft desk:verdict_by_number desk:skip_by_number desk:draft_by_number",
     superuser="404",
 )
 table(
@@ -181,7 +183,8 @@ table(
     WORK,
     "people:inviting people:groups people:group "
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
-    "people:change_gold people:rater people:guideline people:qualification",
+    "people:change_gold people:rater people:guideline people:qualification "
+    "people:questions",
 )
 table(
     POST,
@@ -190,7 +193,7 @@ table(
     "people:restore people:add_raters people:leave people:reassign "
     "people:read_list people:add_group people:delete_group people:change_quota people:offer "
     "people:use_as_gold people:remove_gold people:gold_rule people:pause_rater people:resume_rater "
-    "people:set_aside people:count_again people:stop_import people:let_in people:try_again",
+    "people:set_aside people:count_again people:stop_import people:let_in people:try_again people:answer",
 )
 table(POST, MANAGE, "people:create_link people:revoke_link")
 table(GET, READ, "people:list people:detail people:items people:item people:export")
@@ -360,6 +363,7 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
     )
     group = RaterGroup.objects.create(project=project, name="Lab")
     link, _secret = study_link_create(evaluation=evaluation, most_uses=5, days=5, by=adam)
+    asked = question_ask(assignment=second, text="Which one?", key=uuid4())
     return {
         "people:add_group": {"fields": {"group": group.pk}},
         "people:group": {"group": group.pk},
@@ -373,6 +377,7 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
         "people:reassign": {"number": second.item.number, "fields": {"assignment": second.pk}},
         "people:imported": {"number": imported.pk},
         "people:stop_import": {"number": imported.pk},
+        "people:answer": {"question": asked.pk},
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
         "desk": {"pk": evaluation.run_id, "token": second.token},
         **{f"desk:{name}_by_number": {"token": second.pk} for name in ("verdict", "skip", "draft")},

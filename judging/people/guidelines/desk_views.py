@@ -12,6 +12,7 @@ from evalsite.access import May, signed_in
 from evalsite.web.numbers import whole
 from judging.people.access import get_evaluation
 from judging.people.guidelines.reading import guideline_texts, guideline_understood, reading_due
+from judging.people.questions.selectors import answered_for
 
 
 @login_required
@@ -19,12 +20,14 @@ from judging.people.guidelines.reading import guideline_texts, guideline_underst
 def guideline(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The guideline as JSON for the desk's script: its version, its HTML, and whether it is to be read first."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    context = {"texts": guideline_texts(evaluation)}
+    answers = answered_for(evaluation, signed_in(request))
+    context = {"texts": guideline_texts(evaluation), "answers": answers}
     return JsonResponse(
         {
             "version": evaluation.guideline_version,
             "html": render_to_string("people/_guideline.html", context, request),
             "due": reading_due(evaluation, signed_in(request)),
+            "answers": len(answers),
         }
     )
 

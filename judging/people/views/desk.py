@@ -36,6 +36,7 @@ from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 from judging.people.qualification import queue
 from judging.people.qualification.feedback import training_feedback
 from judging.people.qualification.selectors import Entry
+from judging.people.questions.selectors import answered_for, answers_for
 from judging.people.selectors import RaterProgress
 
 View = Callable[..., HttpResponse]
@@ -280,6 +281,7 @@ def _page(
         "shows": [(show, _parts_shown(show.criteria, show.values) if of_item else []) for show in shows],
         "parts": parts,
         "texts": guideline_texts(evaluation),
+        "answers": answered_for(evaluation, signed_in(request)),
         "reading": reading_due(evaluation, signed_in(request), opens=bool(shown)),
         "progress": progress,
         "state": _state_for_rater(evaluation, progress, entry),
@@ -345,6 +347,7 @@ def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
         "open": state == "open",
         "state": state,
         "guideline": evaluation.guideline_version,
+        "answers": answers_for(evaluation, signed_in(request)).count(),
         "token": get_token(request),
     }
 

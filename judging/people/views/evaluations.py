@@ -53,6 +53,7 @@ from judging.people.models import (
 )
 from judging.people.outcomes import item_kinds, items_of_kind
 from judging.people.qualification.selectors import failed_tries, lacks_gold
+from judging.people.questions.selectors import open_questions
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
@@ -91,6 +92,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "missed": _missed(evaluation),
         "failed_tries": failed_tries(evaluation),
         "lacks_gold": lacks_gold(evaluation),
+        "open_questions": open_questions(evaluation),
         "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],

@@ -1,4 +1,5 @@
 // Reading first: the guideline opens at a rater's first item and after each change, until it is understood.
+import { toast } from "../site.js";
 import { restart } from "./reading.js";
 import { ownHeaders } from "./submissions.js";
 
@@ -24,15 +25,20 @@ export function readFirst(newest) {
   dialog.scrollTop = 0;
 }
 
-/** Fetches and opens a newer version of which a response has told. */
-export async function noticeVersion(version) {
-  if (fetching || !(version > Number(form.elements.version.value))) return;
+/** Fetches what a response has told of: a newer version, which is opened, or a new answer to a question. */
+export async function noticeNews({ guideline, answers }) {
+  const changed = guideline > Number(form.elements.version.value);
+  const answered = answers > Number(desk.dataset.answers);
+  if (fetching || !(changed || answered)) return;
   fetching = true;
   const response = await fetch(desk.dataset.guidelineUrl, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
   const data = response?.ok ? await response.json().catch(() => null) : null;
   fetching = false;
   if (!data) return; // the next response tells again
   for (const place of document.querySelectorAll("[data-guideline-text]")) place.innerHTML = data.html;
+  desk.dataset.answers = data.answers;
+  if (answered) toast(desk.dataset.answered, "info");
+  if (!changed) return;
   form.elements.version.value = data.version;
   form.querySelector("[data-changed]").hidden = false;
   due = data.due;

@@ -122,6 +122,7 @@ def held_on_page(evaluation: Evaluation, rater: EvaluationRater) -> Iterator[Sho
         "open",
         "state",
         "guideline",
+        "answers",
         "token",
     ]
     assert {one["id"] for one in said["items"]} < set(said["held"])
