@@ -121,6 +121,7 @@ class Action(models.TextChoices):
     RATER_ADDED = "rater.added", _("Rater added")
     RATER_LEFT = "rater.left", _("Rater removed")
     QUESTION_ANSWERED = "question.answered", _("Rater's question answered")
+    EVALUATION_CHANGED = "evaluation.changed", _("Evaluation changed")
     GUIDELINE_CHANGED = "guideline.changed", _("Guideline changed")
     QUOTA_CHANGED = "quota.changed", _("Most items a rater changed")
     QUOTA_RAISED = "quota.raised", _("Rater agreed to more items")

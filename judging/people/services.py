@@ -92,7 +92,7 @@ def evaluation_create(
     for number, criterion in enumerate(criteria):
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
     record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(sampled.things))
-    items = _items_add(evaluation, sampled.things)
+    items = items_add(evaluation, sampled.things)
     _repeats_add(evaluation, items)
     raters_add(evaluation=evaluation, users=raters, by=user)
     return evaluation
@@ -206,14 +206,17 @@ def _evaluation(run: Run, choice: ItemChoice, items: int, terms: Terms) -> Evalu
     )
 
 
-def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
+def items_add(
+    evaluation: Evaluation, things: Sequence[Thing], *, after: int = 0, rank_after: int = 0
+) -> list[Item]:
+    """Store ordinary items in a random order, numbered after `after`, with ranks from `rank_after` on."""
     ranks = shuffled(len(things), evaluation.seed)
     sides = first_sides([thing.candidates for thing in things], evaluation.seed)
     items = [
         Item(
             evaluation=evaluation,
             number=number,
-            rank=rank,
+            rank=rank_after + rank,
             row_id=thing.row,
             response_id=thing.response,
             other_response_id=thing.other,
@@ -223,7 +226,7 @@ def _items_add(evaluation: Evaluation, things: Sequence[Thing]) -> list[Item]:
             needed=evaluation.overlap,
             free=evaluation.overlap,
         )
-        for number, (thing, rank, side) in enumerate(zip(things, ranks, sides, strict=True), 1)
+        for number, (thing, rank, side) in enumerate(zip(things, ranks, sides, strict=True), after + 1)
     ]
     items = Item.objects.bulk_create(items, batch_size=500)
     further_add(zip(items, (thing.further for thing in things), strict=True))

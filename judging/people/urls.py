@@ -9,7 +9,7 @@ from judging.people.guidelines import desk_views as desk_guideline
 from judging.people.guidelines import views as guidelines
 from judging.people.qualification import views as qualifying
 from judging.people.questions import views as asking
-from judging.people.views import adjudication, evaluations, gold, groups, inviting, new, states
+from judging.people.views import adjudication, change, evaluations, gold, groups, inviting, new, states
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
 
@@ -28,6 +28,7 @@ organisers = (
         path("<int:pk>/raters/<int:rater>/try-again/", qualifying.try_again, name="try_again"),
         path("<int:pk>/questions/", asking.questions, name="questions"),
         path("<int:pk>/questions/<int:question>/answer/", asking.answer, name="answer"),
+        path("<int:pk>/change/", change.change, name="change"),
         path("<int:pk>/guideline/", guidelines.guideline, name="guideline"),
         path("<int:pk>/close/", evaluations.act, {"action": "close"}, name="close"),
         path("<int:pk>/reopen/", evaluations.act, {"action": "reopen"}, name="reopen"),

@@ -414,6 +414,7 @@ def evaluate(visitor: APIRequestContext, site: str) -> list[str]:
         f"{gold}change/",
         f"{made}gold/",
         f"{made}guideline/",
+        f"{made}change/",
         f"{made}questions/",
         f"{made}qualification/",
         f"{made}schedule/",

@@ -183,7 +183,7 @@ table(
     WORK,
     "people:inviting people:groups people:group "
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
-    "people:change_gold people:rater people:guideline people:qualification "
+    "people:change_gold people:rater people:guideline people:qualification people:change "
     "people:questions",
 )
 table(
