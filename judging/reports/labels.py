@@ -246,19 +246,6 @@ def _too_few_sentence(count: int) -> str:
     return text % {"n": number(count)} if count else ""
 
 
-def version_sentences(document: Mapping[str, Any], metric: str) -> list[str]:
-    """That people's figures under a metric mix ratings of several versions of the guideline; empty if they don't."""
-    counts = document.get("guideline_versions", {}).get(metric)
-    if not counts:
-        return []
-    parts = [
-        _("%(n)s under version %(version)s") % {"n": number(ratings), "version": version}
-        for version, ratings in counts.items()
-    ]
-    text = _("People's figures here mix ratings under several versions of the guideline: %(parts)s.")
-    return [text % {"parts": pgettext("between names", ", ").join(parts)}]
-
-
 def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> list[str]:
     """Rows that the run does not cover, what reviewers excluded, and why. `named`: also who excluded it."""
     sentences = []

@@ -29,8 +29,9 @@ from judging.people.labels import kind_names, value_label
 from judging.records.access import get_run
 from judging.records.models import Run
 from judging.reports.figures import for_page
+from judging.reports.guideline_notes import version_sentences
 from judging.reports.headline import sentence_html, values_of
-from judging.reports.labels import ValueFormat, beside, share_interval, version_sentences
+from judging.reports.labels import ValueFormat, beside, share_interval
 from judging.reports.page.tables import category_share
 from judging.reports.people_outcomes import RaterText, rated_criteria
 from judging.reports.selectors import metrics_of, series_of

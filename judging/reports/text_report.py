@@ -14,6 +14,7 @@ from evalsite.rounding import fixed
 from evalsite.templatetags.show import money
 from judging.core.statistics.ranking import ranked, under
 from judging.reports import labels
+from judging.reports.guideline_notes import version_sentences
 from judging.reports.licence_text import licence_sentence
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, agreement_view
@@ -60,7 +61,7 @@ def _metric(document: Document, metric: str) -> str:
         heads = ["pair", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses", "items", ""]
         parts.append(columns([heads, *pairs]))
     parts += [*_shares(cells), *labels.note_sentences(cells, under(document, "side_by_side", metric))]
-    parts += labels.version_sentences(document, metric)
+    parts += version_sentences(document, metric)
     return "\n\n".join(["\n".join(parts), *_sections(document, metric, cells)])
 
 

@@ -51,9 +51,8 @@ from judging.people.models import (
     Rating,
     SkipReason,
 )
+from judging.people.notices import organiser_notices
 from judging.people.outcomes import item_kinds, items_of_kind
-from judging.people.qualification.selectors import failed_tries, lacks_gold
-from judging.people.questions.selectors import open_questions
 from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
@@ -89,10 +88,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
         **rater_lines(request, evaluation),
-        "missed": _missed(evaluation),
-        "failed_tries": failed_tries(evaluation),
-        "lacks_gold": lacks_gold(evaluation),
-        "open_questions": open_questions(evaluation),
+        **organiser_notices(evaluation),
         "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
@@ -113,15 +109,6 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     current = evaluation.raters.filter(left_at=None).values("user")
     context["possible"] = possible_raters(evaluation.run.project).exclude(pk__in=current)
     return render(request, "people/detail.html", context)
-
-
-def _missed(evaluation: Evaluation) -> list[tuple[EvaluationRater, progress.Hits]]:
-    """The raters who miss the pass mark of gold, each with the gold items that are right."""
-    missed = list(
-        evaluation.raters.filter(left_at=None, set_aside_at=None).exclude(gold_failed_at=None).order_by("pk")
-    )
-    right = gold_rule.gold_items_right(evaluation) if missed else {}
-    return [(rater, right.get(rater.pk, progress.Hits())) for rater in missed]
 
 
 _ACTIONS: dict[str, tuple[Callable[..., bool], Any]] = {

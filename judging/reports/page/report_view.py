@@ -18,6 +18,7 @@ from judging.records.row_fields import EVERY_ROW
 from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
 from judging.reports.figures import Figures, RunFigures, for_page, slices_for_page
+from judging.reports.guideline_notes import version_sentences
 from judging.reports.licence_text import licence_sentence
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
@@ -237,7 +238,7 @@ class _Maker:
             notes=[
                 *labels.note_sentences(cells, under(self.document, "side_by_side", metric.name)),
                 *labels.cluster_sentences(cells),
-                *labels.version_sentences(self.document, metric.name),
+                *version_sentences(self.document, metric.name),
             ],
             forms=[
                 (translated(FORMS[form].name), count, links.to_form(metric.name, form))

@@ -19,7 +19,7 @@ from judging.people.progress import repeat_hits
 from judging.people.rater_figures import study_ratings
 from judging.people.selectors import progress
 from judging.records.models import Judgement
-from judging.reports.labels import version_sentences
+from judging.reports.guideline_notes import version_sentences
 from judging.reports.services import report_document
 from tests.conftest import ClientOf
 from tests.judging.people.make import QUALITY, give, has_read, lines_of, make_evaluation, rate_all
