@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0024_qualification'),
+        ('judging', '0029_ranking'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
