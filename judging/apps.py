@@ -77,6 +77,7 @@ class JudgingConfig(AppConfig):
         "plan_rejudging": "judging.runs.rerun.rerun_batches",
         "succession": "judging.trust.succession.services",
         "remove_deleted": "judging.deletion.services",
+        "send_to_people": "judging.people.asking.rules",
     }
     short_jobs = ("compute_figures", "compute_slices")
     reconcilers = (
@@ -106,8 +107,10 @@ class JudgingConfig(AppConfig):
         from judging.metrics.gallery.page import card_contexts
         from judging.metrics.selectors import history_notes, metrics_that_use
         from judging.metrics.services import definition_changed, definition_checks
+        from judging.people.asking.rules import rules_apply
         from judging.people.disagreement import DISAGREEMENT
         from judging.people.rating_export import people_of
+        from judging.records.run_events import run_finished
         from judging.records.seal import closed_rows, sealed_rows, split_rows
         from judging.reports.disputed_criteria import DISPUTED
         from judging.reports.figures import licences_added
@@ -158,6 +161,7 @@ class JudgingConfig(AppConfig):
         purposes["study"] = study_purpose
         licences_added.append(add_licences)
         history_notes.append(successions_in_history)
+        run_finished.append(rules_apply)
         sealed_rows.append(seal.sealed_rows)
         split_rows.append(seal.rows_in_splits)
         closed_rows.append(seal.rows_closed)

@@ -13,7 +13,7 @@ from judging.people.asking import views as asking
 from judging.reports import board_views, metric_people, people_result, sharing, verdict_views
 from judging.reports import views as reports
 from judging.reports.comparison import views as comparison
-from judging.review import columns, judgement_page, saved_views
+from judging.review import columns, judgement_page, saved_views, sending_rules
 from judging.runs import views
 from judging.runs.rerun import views as rerun
 from judging.transfer.results_import import views as results_import
@@ -66,6 +66,10 @@ urlpatterns = [
     path("<int:pk>/actions/", bulk.actions, name="actions"),
     path("<int:pk>/actions/<int:action_pk>/undo/", bulk.undo_action, name="undo_action"),
     path("mine/", inbox.mine, name="mine"),
+    path("rules/", sending_rules.rules, name="sending_rules"),
+    path("rules/<int:rule>/pause/", sending_rules.act, {"action": "pause"}, name="pause_rule"),
+    path("rules/<int:rule>/resume/", sending_rules.act, {"action": "resume"}, name="resume_rule"),
+    path("rules/<int:rule>/end/", sending_rules.act, {"action": "end"}, name="end_rule"),
     path("<int:pk>/export/<str:form>/", review_lists.export, name="export"),
     path("<int:pk>/compare/", comparison.compare, name="compare"),
     path(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.utils.translation import gettext as _
 
 from evalsite.access import projects_of
@@ -13,6 +15,9 @@ from evalsite.webhooks.events import emit
 from evalsite.webhooks.kinds import Event
 from judging.records.models import Run
 
+run_finished: list[Callable[[Run], None]] = []
+"""What is done when a run has finished, in the same transaction. Registered in JudgingConfig.ready."""
+
 
 def emit_run(event: Event, run_id: int) -> None:
     """Tell of a run as it is stored now. Call in the transaction that stores the change."""
@@ -21,6 +26,8 @@ def emit_run(event: Event, run_id: int) -> None:
     url = absolute_url(page, run.project.slug, run.pk)
     emit(event, run.project, pk=run.pk, name=run.name, state=run.state, url=url)
     starter = run.created_by
+    for act in run_finished if event is Event.RUN_FINISHED else ():
+        act(run)
     if event is Event.RUN_FINISHED and starter and projects_of(starter).filter(pk=run.project_id).exists():
         mail_user(Kind.RUNS, starter, lambda: _finished(run, url))
 

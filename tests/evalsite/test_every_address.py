@@ -208,14 +208,15 @@ table(
 table(
     GET,
     WORK,
-    "runs:metric_people runs:new runs:ask runs:read_again runs:judge_again runs:import_results runs:results_import "
+    "runs:metric_people runs:new runs:ask runs:sending_rules runs:read_again runs:judge_again runs:import_results "
+    "runs:results_import "
     "runs:report_links",
 )
 table(
     POST,
     WORK,
     "runs:archive runs:restore runs:pause runs:resume runs:cancel runs:retry runs:extend runs:keep_answers "
-    "runs:import_confirm runs:import_discard runs:report_revoke_link",
+    "runs:import_confirm runs:import_discard runs:report_revoke_link runs:pause_rule runs:resume_rule runs:end_rule",
 )
 table(GET, MANAGE, "webhooks:list webhooks:webhook")
 table(

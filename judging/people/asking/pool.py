@@ -82,7 +82,7 @@ def pool_of(run: Run, run_metric: RunMetric) -> Pool:
     responses = table["response"]
     people, known = _rated(run, run_metric.name, responses)
     far = distances(table["score"], table["candidate"], table["row"], table["length"])
-    kept = np.isin(table["row"], list(_closed(run)))
+    kept = np.isin(table["row"], list(closed_rows_of(run)))
     unit = definition.kind in (PASS_FAIL, CHECKLIST)
     width = 1.0 if unit else float(definition.max_score - definition.min_score) or 1.0
     return Pool(
@@ -125,7 +125,8 @@ def _spread(text: str) -> float:
     return sum(spreads) / len(spreads) if spreads else 0.0
 
 
-def _closed(run: Run) -> frozenset[int]:
+def closed_rows_of(run: Run) -> frozenset[int]:
+    """Ids of the rows of a run's data that nobody is asked about: their labels are sealed, or can't be added to."""
     sealed = (rows for read in sealed_rows for rows in read(run.version).values())
     return frozenset().union(*sealed, *(closed_for_rating(each.run) for each in evaluations_of(run)))
 
