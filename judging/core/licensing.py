@@ -58,11 +58,17 @@ def sizes_of(rows: int) -> Sizes:
 
 
 def draw_parts(
-    keys: Sequence[str], aside: Collection[str], sizes: Sizes, seed: int, train: Collection[str] = ()
+    keys: Sequence[str],
+    aside: Collection[str],
+    sizes: Sizes,
+    seed: int,
+    train: Collection[str] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> dict[str, Part]:
     """{key of a row: its part}. The test is drawn first, every row with the same probability, from the rows set aside,
     or from all where none are; train and dev are drawn from the others, never from rows set aside. `train`: rows that
-    were looked at, which are train whatever is drawn and count in its size."""
+    were looked at, which are train whatever is drawn and count in its size. `weights`: with which train and dev are
+    drawn (`weighted_chances`), never the test; None: evenly."""
     order = random.Random(f"split:{seed}")
     reserved = set(aside)
     looked_at = (set(train) & set(keys)) - reserved
@@ -70,11 +76,44 @@ def draw_parts(
     test = order.sample(pool, min(sizes.test, len(pool)))
     others = sorted(set(keys) - set(test) - reserved - looked_at)
     further = max(0, sizes.train - len(looked_at))
-    rest = order.sample(others, min(further + sizes.dev, len(others)))
+    size = min(further + sizes.dev, len(others))
+    rest = order.sample(others, size) if weights is None else _weighted_sample(others, weights, size, order)
     dev = rest[: min(sizes.dev, len(rest))]
     trained = [*sorted(looked_at), *rest[len(dev) :]]
     drawn: list[tuple[Part, list[str]]] = [("test", test), ("dev", dev), ("train", trained)]
     return {key: part for part, of_part in drawn for key in of_part}
+
+
+def weighted_chances(keys: Sequence[str], weights: Mapping[str, float], size: int) -> dict[str, float]:
+    """{key: the probability with which it is among `size` drawn rows}, in proportion to the weights, at most 1."""
+    chances: dict[str, float] = {}
+    rest, left = list(keys), size
+    while rest and left > 0:
+        total = sum(weights.get(key, 1.0) for key in rest)
+        certain = [key for key in rest if left * weights.get(key, 1.0) >= total]
+        if not certain:
+            break
+        chances |= dict.fromkeys(certain, 1.0)
+        rest, left = [key for key in rest if key not in chances], left - len(certain)
+    total = sum(weights.get(key, 1.0) for key in rest)
+    return chances | {key: max(0, left) * weights.get(key, 1.0) / total for key in rest}
+
+
+def _weighted_sample(
+    keys: Sequence[str], weights: Mapping[str, float], size: int, order: random.Random
+) -> list[str]:
+    """`size` rows in random order, each with its probability of `weighted_chances`: a systematic sample of the rows in
+    random order, whose probabilities are exact. Source: Madow 1949."""
+    chances = weighted_chances(keys, weights, size)
+    shuffled = list(keys)
+    order.shuffle(shuffled)
+    start, reached, drawn = order.random(), 0.0, []
+    for key in shuffled:
+        before, reached = reached, reached + chances[key]
+        if int(reached - start + 1) > int(before - start + 1):
+            drawn.append(key)
+    order.shuffle(drawn)
+    return drawn
 
 
 def judged_as(kind: str) -> Judged:

@@ -180,6 +180,11 @@ class Item(models.Model):
         default=0, db_default=0, help_text="the first draw that took its rating as known; 0: none"
     )
     sent_by_rule = models.BooleanField(default=False, db_default=False)
+    for_improving = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="drawn unfairly to improve a judge: counts in no other figure",
+    )
     first_side = models.PositiveSmallIntegerField(null=True, help_text="left for its first rater: 1 or 2")
     needed = models.PositiveSmallIntegerField(
         default=1, help_text="number of ratings; 0: one by each rater who gets it"

@@ -34,7 +34,7 @@ from judging.core.statistics.judges import answer_features
 from judging.core.statistics.orders import with_settled_orders
 from judging.core.values import SCORED, UNSETTLED, Outcome, outcome_of_value
 from judging.filters.row_filters import id_subquery
-from judging.people.asking.drawn import DrawnItem, drawn_items
+from judging.people.asking.drawn import DrawnItem, drawn_items, rows_for_improving
 from judging.people.item_criteria import Judged, has_checklist, judged_by
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, Item
@@ -68,12 +68,18 @@ Definitions = dict[int, MetricDefinition]
 _verdicts = msgspec.json.Decoder(list[Verdict]).decode
 
 
-def run_frame(run: Run, definitions: Definitions | None = None, *, with_sealed: bool = False) -> DataFrame:
+def run_frame(
+    run: Run,
+    definitions: Definitions | None = None,
+    *,
+    with_sealed: bool = False,
+    lines: Collection[int] | None = None,
+) -> DataFrame:
     """Build the table described in `core.statistics.frame`: the run's current judgements with the values in force,
     the verdicts behind them, and those of the human evaluations of its answers, whose criteria are matched with the
     run's metrics by name. Answers excluded from this run by a reviewer are left out, and people's labels of a sealed
     test, unless `with_sealed`. A million judgements take about 150 MB. `definitions`: the run's current ones, if
-    already loaded."""
+    already loaded. `lines`: only the verdicts on these rows."""
     definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
     raters, others = (
         rater_names(evaluations),
@@ -82,9 +88,13 @@ def run_frame(run: Run, definitions: Definitions | None = None, *, with_sealed: 
     names = _names([run, *(evaluation.run for evaluation in others)])
     metrics = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
-    verdicts = list(_verdicts_of(run, definitions, raters, with_sealed=with_sealed))
+    verdicts = list(_verdicts_of(run, definitions, raters, with_sealed=with_sealed, lines=lines))
     for each in others:
-        rated = _verdicts_of(each.run, definitions_now(each.run), raters, with_sealed=with_sealed)
+        rated = _verdicts_of(
+            each.run, definitions_now(each.run), raters, with_sealed=with_sealed, lines=lines
+        )
+        unfair = frozenset[int]() if with_sealed else rows_for_improving(each)
+        rated = (verdict for verdict in rated if verdict.row not in unfair)
         verdicts += _drawn_from_all(each, run, rated)
     candidates = {name: name for name in names}
     covered = [
@@ -94,7 +104,7 @@ def run_frame(run: Run, definitions: Definitions | None = None, *, with_sealed: 
         covered = _newest(covered)
     frames = [with_settled_orders(verdict_frame(covered, by_name, candidates))]
     if run.kind not in (PEOPLE, IMPORTED):
-        frames.insert(0, _own_judgements(run, definitions, names))
+        frames.insert(0, _own_judgements(run, definitions, names, lines))
     frame = _clustered(_without_excluded(run, joined(frames)), selectors.clusters_of(run))
     return ordered(_with_strata(frame, others))
 
@@ -167,14 +177,16 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return sorted(names, key=lambda name: name == REFERENCE)
 
 
-def _own_judgements(run: Run, definitions: Definitions, names: list[str]) -> DataFrame:
+def _own_judgements(
+    run: Run, definitions: Definitions, names: list[str], lines: Collection[int] | None
+) -> DataFrame:
     """The judgements of the run's metrics, one row each."""
     candidates = selectors.candidates_of(run)
     rest = {name: name for name in names if name not in set(candidates.values())}
     metrics = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     authors = {key: author_of(definition) for key, definition in definitions.items()}
     frame = judgement_frame(
-        selectors.current_judgements(run), metrics, {**candidates, **rest}, authors=authors
+        selectors.current_judgements(run, lines), metrics, {**candidates, **rest}, authors=authors
     )
     frame["candidate"] = frame["candidate"].cat.reorder_categories(names)
     return _with_overrides(run, frame)
@@ -242,27 +254,38 @@ def _newest(verdicts: Iterable[VerdictRow]) -> list[VerdictRow]:
 
 
 def _verdicts_of(
-    run: Run, definitions: Definitions, raters: Mapping[int, str], *, with_sealed: bool
+    run: Run,
+    definitions: Definitions,
+    raters: Mapping[int, str],
+    *,
+    with_sealed: bool,
+    lines: Collection[int] | None = None,
 ) -> Iterator[VerdictRow]:
     """Verdicts that become rows of their own: people's, imported ones, and the single ones behind a run's
-    judgements."""
+    judgements. `lines`: those on other rows may be left out."""
     if run.kind in (PEOPLE, IMPORTED):
-        yield from _current_verdicts(run, definitions, raters, with_sealed=with_sealed)
+        yield from _current_verdicts(run, definitions, raters, with_sealed=with_sealed, lines=lines)
         yield from _adjudications(run, {} if with_sealed else sealed_of(run))
     else:
         if any(definition.compares_candidates for definition in definitions.values()):
-            yield from _current_verdicts(run, definitions, raters, with_sealed=with_sealed)
-        yield from _single_verdicts(run, definitions)
+            yield from _current_verdicts(run, definitions, raters, with_sealed=with_sealed, lines=lines)
+        yield from _single_verdicts(run, definitions, lines)
         yield from _overridden_verdicts(run, definitions)
 
 
 def _current_verdicts(
-    run: Run, definitions: Definitions, raters: Mapping[int, str], *, with_sealed: bool
+    run: Run,
+    definitions: Definitions,
+    raters: Mapping[int, str],
+    *,
+    with_sealed: bool,
+    lines: Collection[int] | None,
 ) -> Iterator[VerdictRow]:
     """All current verdicts of an imported run or of people; those that compare candidates of other runs."""
     authors = {definition.name: author_of(definition) for definition in definitions.values()}
     drawn = drawn_items(run)
-    judgements = Judgement.objects.filter(run=run, current=True).order_by("position")
+    judgements = selectors.on_lines(Judgement.objects.filter(run=run, current=True), run, lines)
+    judgements = judgements.order_by("position")
     if run.by_workers:
         judgements = judgements.exclude(other_response=None)
     elif not with_sealed:
@@ -399,15 +422,17 @@ def _overridden_verdicts(run: Run, definitions: Definitions) -> Iterator[Verdict
             )
 
 
-def _single_verdicts(run: Run, definitions: Definitions) -> Iterator[VerdictRow]:
+def _single_verdicts(
+    run: Run, definitions: Definitions, lines: Collection[int] | None
+) -> Iterator[VerdictRow]:
     """Each judge's single verdicts, for metrics with more than one verdict per judgement. A checklist's are about
     criteria, not the answer."""
     opened = {key: definition for key, definition in definitions.items() if _is_opened(definition)}
     if not opened:
         return
     judgements = Judgement.objects.filter(run=run, current=True, run_metric__in=opened)
-    judgements = judgements.exclude(verdicts="")
-    every = -(-run.total // MOST_OPENED)
+    judgements = selectors.on_lines(judgements.exclude(verdicts=""), run, lines)
+    every = 1 if lines is not None else -(-run.total // MOST_OPENED)
     if every > 1:
         judgements = judgements.annotate(part=F("row__line") % every).filter(part=0)
     parts = ("run_metric_id", "verdicts", "candidate__name", "row__line", "response__number", *_OTHER[:2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from judging.people.models import EvaluationRater
 from judging.people.progress import gold_hits
 from judging.people.selectors import evaluations_of, rater_names
 from judging.records.definitions import definitions_now
-from judging.records.models import INFER, Generation, Judgement, JudgeReply, Run
+from judging.records.models import INFER, Generation, Judgement, JudgementQuerySet, JudgeReply, Run
 from judging.records.row_fields import EVERY_ROW, computed_value
 from judging.teamwork.marks import without_excluded
 
@@ -40,17 +40,26 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def current_judgements(run: Run) -> Iterator[JudgementTuple]:
-    """Current attempts at all single responses as rows for `judgement_frame`, with the values in force.
+def current_judgements(run: Run, lines: Collection[int] | None = None) -> Iterator[JudgementTuple]:
+    """Current attempts at all single responses as rows for `judgement_frame`, with the values in force. `lines`: only
+    on these rows.
 
     Streamed: a million judgements are never in memory as Python objects.
     """
     judgements = Judgement.objects.filter(run=run, current=True, other_response=None)
-    judgements = judgements.order_by(
+    judgements = on_lines(judgements, run, lines).order_by(
         "position"
     )  # the storage order of rows and responses: takes a third of the time
     no_cluster = Value(None, output_field=TextField())
     return judgements.values_list(*_COLUMNS, no_cluster).iterator(BATCH)  # plain tuples from the database
+
+
+def on_lines(judgements: JudgementQuerySet, run: Run, lines: Collection[int] | None) -> JudgementQuerySet:
+    """The judgements on these lines of the run's version; all if `lines` is None."""
+    if lines is None:
+        return judgements
+    rows = Row.objects.filter(version=run.version_id, line__in=lines)
+    return judgements.filter(row__in=rows.order_by().values("pk"))
 
 
 def overridden(run: Run) -> Counter[tuple[str, str]]:

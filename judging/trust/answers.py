@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -63,7 +64,26 @@ class Label(NamedTuple):
 def row_keys(version: Version, *, by_id: bool | None = None) -> tuple[dict[int, str], bool]:
     """{line: key} of a version's valid rows, and whether they are keyed by `id`: where every row has another one, or
     as `by_id` says. Equal rows are numbered."""
-    rows = Row.objects.filter(version=version, valid=True).order_by("line").values_list("line", "raw")
+    if version.sha256 and version.valid_rows <= MOST_KEPT:
+        keys, of_id = _keys_of(version.pk, version.sha256, version.format, version.valid_rows, by_id)
+        return dict(keys), of_id
+    return _keys(version.pk, by_id)
+
+
+MOST_KEPT = 50_000
+"""Rows of a version whose keys a process keeps: about a hundred bytes each."""
+
+
+@lru_cache(maxsize=4)
+def _keys_of(
+    pk: int, _sha256: str, _format: str, _valid_rows: int, by_id: bool | None
+) -> tuple[dict[int, str], bool]:
+    """A version's rows never change once its file was read."""
+    return _keys(pk, by_id)
+
+
+def _keys(pk: int, by_id: bool | None) -> tuple[dict[int, str], bool]:
+    rows = Row.objects.filter(version=pk, valid=True).order_by("line").values_list("line", "raw")
     of_rows = {line: digests(raw, None) for line, raw in rows.iterator(500)}
     if by_id is None:
         ids = {digest.identity for digest in of_rows.values()}
@@ -77,10 +97,13 @@ def row_keys(version: Version, *, by_id: bool | None = None) -> tuple[dict[int, 
     return keys, by_id
 
 
-def verdicts_of(run: Run, run_metric: RunMetric, *, sealed: bool = True) -> tuple[Verdicts, ScaledMetric]:
-    """All verdicts of a run under one of its metrics, with people's, also those that are sealed unless told not to."""
+def verdicts_of(
+    run: Run, run_metric: RunMetric, *, sealed: bool = True, lines: Collection[int] | None = None
+) -> tuple[Verdicts, ScaledMetric]:
+    """All verdicts of a run under one of its metrics, with people's, also those that are sealed unless told not to.
+    `lines`: only on these rows."""
     metric = selectors.metrics_of(run)[run_metric.pk]
-    frame = run_frame(run, with_sealed=sealed)
+    frame = run_frame(run, with_sealed=sealed, lines=lines)
     return verdicts_under(frame[(frame["metric"] == metric.name).to_numpy()], metric), metric
 
 
@@ -113,7 +136,7 @@ def ceiling_of(run: Run, criterion: str, lines: Collection[int] | None = None) -
     run_metric = run.metrics.filter(name=criterion).first()
     if run_metric is None:
         return None
-    verdicts, _metric = verdicts_of(run, run_metric)
+    verdicts, _metric = verdicts_of(run, run_metric, lines=lines)
     rows = verdicts.value
     if lines is not None:
         rows = rows[rows["row"].isin(list(lines)).to_numpy()]

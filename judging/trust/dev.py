@@ -43,7 +43,7 @@ class Change:
 
     @property
     def signed(self) -> str:
-        return signed(self.difference)
+        return signed(self.difference) if abs(self.difference) >= 0.0005 else "±0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +91,24 @@ def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
     run_metric = evaluation.run.metrics.filter(name=split.criterion).first() if evaluation else None
     if evaluation is None or run_metric is None:
         return looked
-    wanted = set(split.rows.filter(part__in=parts).values_list("key", flat=True))
-    verdicts, _metric = verdicts_of(evaluation.run, run_metric)
-    keys = {line: key for line, key in keys_in(split, evaluation.run).items() if key in wanted}
+    keys = keys_in(split, evaluation.run, *parts)
+    verdicts, _metric = verdicts_of(evaluation.run, run_metric, lines=keys)
     return looked | labels_of(verdicts, keys)
 
 
-def keys_in(split: Split, run: Run) -> dict[int, str]:
-    """{line: key} of the rows of a run's version."""
-    return row_keys(run.version, by_id=split.by_id)[0]
+def keys_in(split: Split, run: Run, *parts: str) -> dict[int, str]:
+    """{line: key} of the rows of a run's version that are in the split; with `parts` only in these."""
+    rows = split.rows.filter(part__in=parts) if parts else split.rows.all()
+    keys = set(rows.values_list("key", flat=True))
+    return {line: key for line, key in row_keys(run.version, by_id=split.by_id)[0].items() if key in keys}
 
 
 def values_in(split: Split, run_metric: RunMetric) -> dict[Answer, Value]:
     """The metric's values in a run, by answer."""
-    verdicts, _metric = verdicts_of(run_metric.run, run_metric)
+    keys = keys_in(split, run_metric.run)
+    verdicts, _metric = verdicts_of(run_metric.run, run_metric, lines=keys)
     judge = value_author(verdicts)
-    return judge_values(verdicts, judge, keys_in(split, run_metric.run)) if judge else {}
+    return judge_values(verdicts, judge, keys) if judge else {}
 
 
 def dev_agreements(split: Split) -> list[DevAgreement]:

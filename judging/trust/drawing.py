@@ -8,20 +8,24 @@ from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from datasets.core.kinds import CHECKLIST, PASS_FAIL, SCORE
 from evalsite.accounts.models import User
 from judging.core.licensing import TEST, Sizes
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.people.instructions import instruction_of
+from judging.filters.row_filters import id_subquery
 from judging.look.models import LookAnswer
 from judging.metrics.models import Metric
 from judging.people.blindness import is_named
-from judging.people.models import Evaluation, Scheme
+from judging.people.models import Evaluation, Item, Scheme
 from judging.people.presets import scale_of_kind, scale_of_scores
 from judging.people.sampling import ItemChoice
 from judging.people.services import Terms, evaluation_create
+from judging.records.models import Judgement
 from judging.runs.services import free_name
 from judging.trust.models import SealedTest, Split
 from judging.trust.services import split_draw
@@ -68,10 +72,12 @@ def sealed_test_draw(
     user: User,
     asking: Asking | None = None,
     labels: Evaluation | None = None,
+    weighted: bool = False,
     seed: int | None = None,
 ) -> Split:
     """Divide a source's rows into train, dev and test, and have people rate them, blind. `labels`: an evaluation that
-    has rated them already, in place of `asking`.
+    has rated them already, in place of `asking`. `weighted`: rows with an answer that the judge failed or scored low
+    are drawn more often for train and dev.
 
     Raises ValidationError if the rows cannot be drawn or rated; nothing is stored then.
     """
@@ -89,12 +95,47 @@ def sealed_test_draw(
         lines=source.rows,
         criterion=criterion.name,
         evaluation=labels,
+        weights=doubted_rows(metric, definition, source) if weighted and labels is None else None,
         user=user,
     )
     if labels is None:
         evaluation = _ask(split, criterion, source, asking or Asking(), user)
+        if split.weighted:
+            _mark_for_improving(split, source, evaluation)
         SealedTest.objects.filter(split=split).update(evaluation=evaluation)
     return split
+
+
+DOUBTED = 3.0
+"""How much more often than others a row is drawn on which the judge failed an answer or scored it low."""
+
+
+def doubted_rows(metric: Metric, definition: MetricDefinition, source: Source) -> dict[int, float]:
+    """{line: weight} of the source's rows with an answer that the metric failed, or scored in the lower half of its
+    scale; empty where it has not judged them, or has no such scale."""
+    low = _scored_low(metric, definition, source)
+    return dict.fromkeys(low.order_by().values_list("row__line", flat=True).distinct(), DOUBTED)
+
+
+def has_doubted_rows(metric: Metric, definition: MetricDefinition, source: Source) -> bool:
+    """Whether there are any `doubted_rows`."""
+    return _scored_low(metric, definition, source).exists()
+
+
+def _scored_low(metric: Metric, definition: MetricDefinition, source: Source) -> QuerySet[Judgement]:
+    if source.run is None or definition.kind not in (PASS_FAIL, SCORE, CHECKLIST):
+        return Judgement.objects.none()
+    middle = 0.5 if definition.kind != SCORE else (definition.min_score + definition.max_score) / 2
+    low = Judgement.objects.filter(run=source.run, current=True, run_metric__metric_version__metric=metric)
+    return low.filter(score_in_force__lt=middle)
+
+
+def _mark_for_improving(split: Split, source: Source, evaluation: Evaluation) -> None:
+    """The items of train and dev, whose labels are no fair sample."""
+    keys = source.keys[0]
+    tested = set(split.rows.filter(part=TEST).values_list("key", flat=True))
+    rows = [pk for line, pk in source.rows.items() if keys[line] not in tested]
+    Item.objects.filter(evaluation=evaluation, row__in=id_subquery(rows)).update(for_improving=True)
 
 
 def _ask(split: Split, criterion: Criterion, source: Source, asking: Asking, user: User) -> Evaluation:
@@ -125,13 +166,17 @@ def _chances(split: Split, source: Source) -> Mapping[int, float | None]:
     """{id of a row to rate: the probability with which it was drawn}. Rows that were looked at have labels already."""
     keys = source.keys[0]
     parts = dict(split.rows.values_list("key", "part"))
+    own = dict(split.rows.filter(drawn_with__isnull=False).values_list("key", "drawn_with"))
     looked_at = source.trained(split.metric)
     lines = [line for line in source.rows if keys[line] in parts and line not in looked_at]
     tested = {line for line in lines if parts[keys[line]] == TEST}
     aside = source.aside & set(source.rows)
-    if not aside:
+    if not aside and not own:
         even = len(lines) / len(source.rows)
         return dict.fromkeys((source.rows[line] for line in lines), even)
+    if own:
+        test = len(tested) / max(1, len(aside) or len(source.rows))
+        return {source.rows[line]: test if line in tested else own.get(keys[line]) for line in lines}
     rest = (len(lines) - len(tested)) / max(1, len(source.rows) - len(aside))
     others = None if looked_at and _weighted(source) else rest
     return {source.rows[line]: len(tested) / len(aside) if line in tested else others for line in lines}

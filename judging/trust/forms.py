@@ -51,6 +51,14 @@ class DrawForm(forms.Form):
         initial=USUAL.train,
         help_text=gettext_lazy("May stand in the prompt as worked examples."),
     )
+    weighted = forms.BooleanField(
+        label=gettext_lazy("Train and dev: more of what the judge failed or scored low"),
+        required=False,
+        help_text=gettext_lazy(
+            "More mistakes to learn from. Their figures are then no fair sample and only improve the prompt; "
+            "the test is drawn evenly all the same."
+        ),
+    )
     labels = forms.ModelChoiceField(
         Evaluation.objects.none(),
         label=gettext_lazy("Where labels come from"),
@@ -82,7 +90,10 @@ class DrawForm(forms.Form):
         help_text=gettext_lazy("Proposed from the judge's prompt. Markdown; raters see no model names."),
     )
 
-    def __init__(self, data: Any, *, metric: Metric, source: Source, guideline: str) -> None:
+    def __init__(
+        self, data: Any, *, metric: Metric, source: Source, guideline: str, doubted: bool = False
+    ) -> None:
+        """`doubted`: whether the judge failed or scored low some of the source's answers."""
         raters = possible_raters(metric.project)
         initial = {
             "test": proposed_rows(source),
@@ -98,6 +109,8 @@ class DrawForm(forms.Form):
         labels.label_from_instance = lambda each: _("take those of “%(name)s”") % {"name": each.run.name}  # type: ignore[attr-defined]
         if not earlier:
             del self.fields["labels"]
+        if not doubted:
+            del self.fields["weighted"]
 
     def sizes(self) -> Sizes:
         """The chosen sizes, or the usual ones where a field is wrong or empty."""

@@ -25,6 +25,9 @@ class Split(models.Model):
     criterion = models.CharField(max_length=200, help_text="name of the criterion that people rate")
     seed = models.BigIntegerField()
     by_id = models.BooleanField(help_text="whether rows are known by their id, else by content")
+    weighted = models.BooleanField(
+        default=False, db_default=False, help_text="train and dev: rows that the judge failed more often"
+    )
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -44,6 +47,9 @@ class SplitRow(models.Model):
     split = models.ForeignKey(Split, on_delete=models.CASCADE, db_index=False, related_name="rows")
     key = models.CharField(max_length=48)
     part = models.CharField(max_length=5, choices=PartName.choices)
+    drawn_with = models.FloatField(
+        null=True, help_text="probability in a weighted draw of train and dev; null: drawn evenly"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["split", "key"], name="split_row_once")]
@@ -202,12 +208,15 @@ class Measurement(models.Model):
 
 
 class PromptSuggestion(ModelDraft):
-    """A better template for the first judge of a version, suggested by a model from disagreements on dev and train
-    rows. Somebody takes it into their draft of the prompt, or closes it."""
+    """A better template for a judge of a version, suggested by a model from disagreements on dev and train rows.
+    Somebody takes it into their draft of the prompt, or closes it."""
 
     split = models.ForeignKey(Split, on_delete=models.CASCADE, related_name="suggestions")
     metric_version = models.ForeignKey(
         MetricVersion, on_delete=models.CASCADE, related_name="+", help_text="whose prompt it changes"
+    )
+    judge = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="whose template, by its place among the judges, from 0"
     )
     template = models.TextField(blank=True, default="")
     run = models.ForeignKey(

@@ -18,7 +18,16 @@ from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.webhooks.kinds import Event
-from judging.core.licensing import TEST, Sizes, coded, definition_hash, draw_parts, judged_as, places_of
+from judging.core.licensing import (
+    TEST,
+    Sizes,
+    coded,
+    definition_hash,
+    draw_parts,
+    judged_as,
+    places_of,
+    weighted_chances,
+)
 from judging.core.statistics.licence import (
     LicenceFigures,
     Thresholds,
@@ -69,12 +78,14 @@ def split_draw(
     lines: Collection[int] | None = None,
     criterion: str = "",
     evaluation: Evaluation | None = None,
+    weights: Mapping[int, float] | None = None,
     user: User | None = None,
 ) -> Split:
     """Divide a version's rows and draw its test. `aside`: lines of rows set aside before anybody looked; the test is
     drawn from them, train and dev from the others. `train`: lines that were looked at, which are train. `lines`: those
     that can be drawn, None for all. `evaluation`: the draw takes its items only from the rows that it has labelled, and
-    the licence says that labels existed before the draw.
+    the licence says that labels existed before the draw. `weights`: {line: weight} with which train and dev are drawn,
+    1 for the others; their figures are then no fair sample.
 
     Raises ValidationError if the data set is already split for this metric, or if it has no row.
     """
@@ -92,7 +103,9 @@ def split_draw(
         raise ValidationError(
             _("None of these rows is set aside for tests. Choose the run whose answers were looked at.")
         )
-    parts = draw_parts(list(keys.values()), reserved, sizes, seed, looked_at)
+    by_key = {keys[line]: weight for line, weight in weights.items() if line in keys} if weights else None
+    parts = draw_parts(list(keys.values()), reserved, sizes, seed, looked_at, by_key)
+    chances = _chances(parts, set(keys.values()) - reserved - looked_at, by_key, looked_at)
     try:
         with transaction.atomic():
             split = Split.objects.create(
@@ -101,6 +114,7 @@ def split_draw(
                 criterion=criterion or metric.name,
                 seed=seed,
                 by_id=by_id,
+                weighted=by_key is not None,
                 created_by=user,
             )
     except IntegrityError:
@@ -108,7 +122,9 @@ def split_draw(
             _("“%(dataset)s” is already split for “%(metric)s”.")
             % {"dataset": version.dataset.name, "metric": metric.name}
         ) from None
-    SplitRow.objects.bulk_create(SplitRow(split=split, key=key, part=part) for key, part in parts.items())
+    SplitRow.objects.bulk_create(
+        SplitRow(split=split, key=key, part=part, drawn_with=chances.get(key)) for key, part in parts.items()
+    )
     SealedTest.objects.create(
         split=split, version=version, evaluation=evaluation, labels_before=evaluation is not None
     )
@@ -116,6 +132,21 @@ def split_draw(
     results_outdate(version.dataset)
     record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **counts)
     return split
+
+
+def _chances(
+    parts: Mapping[str, str],
+    pool: Collection[str],
+    weights: Mapping[str, float] | None,
+    looked_at: Collection[str],
+) -> dict[str, float]:
+    """{key: probability} of the rows of train and dev in a weighted draw; empty for an even one."""
+    if weights is None:
+        return {}
+    tested = {key for key, part in parts.items() if part == TEST}
+    drawn = set(parts) - tested - set(looked_at)
+    chances = weighted_chances(sorted(set(pool) - tested), weights, len(drawn))
+    return {key: chances[key] for key in drawn}
 
 
 def _rows_that_check_raters(version: Version) -> set[int]:
@@ -143,9 +174,7 @@ def sealed_test_close(*, test: SealedTest, run: Run, user: User | None = None) -
     if not labels:
         raise ValidationError(_("Nobody has rated an answer of this test yet."))
     test.labels, test.closed_at, test.closed_by = labels, timezone.now(), user
-    rated = rows_of_test(test)
-    lines = [line for line, key in _keys_in(test, run.version).items() if key in rated]
-    ceiling = ceiling_of(run, test.split.criterion, lines)
+    ceiling = ceiling_of(run, test.split.criterion, _keys_in(test, run.version))
     test.ceiling = ceiling._asdict() if ceiling else None
     test.save(update_fields=["labels", "closed_at", "closed_by", "ceiling"])
     metric = test.split.metric
@@ -157,18 +186,19 @@ def _labels(test: SealedTest, run: Run) -> list[dict[str, Any]]:
     run_metric = run.metrics.filter(name=test.split.criterion).first()
     if run_metric is None:
         return []
-    verdicts, metric = verdicts_of(run, run_metric)
-    keys, rows = _keys_in(test, run.version), rows_of_test(test)
+    keys = _keys_in(test, run.version)
+    verdicts, metric = verdicts_of(run, run_metric, lines=keys)
     criteria = criteria_of_people(run, run_metric, keys) if metric.checklist else {}
     return [
         {**answer._asdict(), **label._asdict(), "criteria": criteria.get(answer, {})}
         for answer, label in labels_of(verdicts, keys).items()
-        if answer.row in rows
     ]
 
 
 def _keys_in(test: SealedTest, version: Version) -> dict[int, str]:
-    return row_keys(version, by_id=test.split.by_id)[0]
+    """{line: key} of the version's rows that are in the test."""
+    rows = rows_of_test(test)
+    return {line: key for line, key in row_keys(version, by_id=test.split.by_id)[0].items() if key in rows}
 
 
 @transaction.atomic
@@ -187,9 +217,10 @@ def sealed_test_open(
     """
     test = SealedTest.objects.select_for_update().select_related("split__metric__project").get(pk=test.pk)
     version, run = _version_to_license(test, run_metric), run_metric.run
-    verdicts, _metric = verdicts_of(run, run_metric)
+    keys = _keys_in(test, run.version)
+    verdicts, _metric = verdicts_of(run, run_metric, lines=keys)
     judge = value_author(verdicts)
-    values = judge_values(verdicts, judge, _keys_in(test, run.version)) if judge else {}
+    values = judge_values(verdicts, judge, keys) if judge else {}
     labels = {Answer.of(label): label for label in test.labels}
     shared = [answer for answer in labels if answer in values]
     if not shared:
@@ -202,7 +233,7 @@ def sealed_test_open(
     figures = _figures(values, labels, shared, definition.kind, number)
     agreement = figures.agreement
     if definition.kind == CHECKLIST:
-        judged = judged_criteria(run_metric, _keys_in(test, run.version))
+        judged = judged_criteria(run_metric, keys)
         figures = _figures_of_criteria(judged, labels, figures, number)
     thresholds = thresholds_of(test.split.metric.project)
     difference = None if dev is None else gap(dev, agreement)

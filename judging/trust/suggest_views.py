@@ -35,7 +35,7 @@ def suggest(request: HttpRequest, slug: str, split: int, run_metric: int) -> Htt
         return render(request, "reports/hidden.html", {"run": test.evaluation.run})
     if is_program(test):
         raise Http404
-    wanted = suggestions.SuggestionRequest(test.split, chosen)
+    wanted = _request(request, test, chosen)
     if request.method == "POST":
         return _ask(request, test, chosen, wanted)
     cost, estimate = wanted.judging()
@@ -46,6 +46,8 @@ def suggest(request: HttpRequest, slug: str, split: int, run_metric: int) -> Htt
         "metric": test.split.metric,
         "test": test,
         "run_metric": chosen,
+        "judge": wanted.judge,
+        "judges": [judge.name for judge in wanted.definition.judges],
         "sent": len(wanted.sent),
         "prices": wanted.prices() if wanted.sent else [],
         "cost": cost,
@@ -58,16 +60,27 @@ def suggest(request: HttpRequest, slug: str, split: int, run_metric: int) -> Htt
     return render(request, "trust/suggest.html", context)
 
 
+def _request(request: HttpRequest, test: SealedTest, chosen: RunMetric) -> suggestions.SuggestionRequest:
+    """About the judge that the address names, by its place from 1. Raises Http404 if there is none."""
+    wanted = suggestions.SuggestionRequest(
+        test.split, chosen, (whole(request.GET.get("judge", "1")) or 0) - 1
+    )
+    if not 0 <= wanted.judge < len(wanted.definition.judges):
+        raise Http404
+    return wanted
+
+
 def _shown(
     test: SealedTest, suggestion: PromptSuggestion, versions: Sequence[DevAgreement]
 ) -> dict[str, object]:
     """A draft with its difference to the version that it changes, and its dev figures."""
     version = suggestion.metric_version
     definition = MetricDefinition.from_json(version.definition)
-    after = suggestions.with_template(definition, suggestion.template)
+    after = suggestions.with_template(definition, suggestion.template, suggestion.judge)
     before = next((each for each in versions if each.version == version.number), None)
     return {
         "suggestion": suggestion,
+        "judge": definition.judges[suggestion.judge].name if len(definition.judges) > 1 else "",
         "parts": parts_of_definitions(test.split.metric.project_id, definition, after),
         "figures": suggestions.figures_of(suggestion, before),
     }
@@ -82,12 +95,12 @@ def _ask(
         suggestion = suggestions.prompt_suggest(wanted=wanted, endpoint=endpoint, user=user)
     except CannotDraft as refusal:
         messages.error(request, _suggestion_sentence(refusal.code, refusal.detail))
-        return redirect("trust:suggest", project.slug, test.split_id, chosen.pk)
+        return redirect(request.get_full_path())
     if suggestion.state == DraftState.FAILED:
         messages.error(request, _suggestion_sentence(suggestion.problem, suggestion.problem_detail))
     else:
         _judge(request, suggestion, wanted)
-    return redirect("trust:suggest", project.slug, test.split_id, chosen.pk)
+    return redirect(request.get_full_path())
 
 
 def _judge(request: HttpRequest, suggestion: PromptSuggestion, wanted: suggestions.SuggestionRequest) -> None:

@@ -47,8 +47,9 @@ MOST_CASES = 20
 class SuggestionRequest:
     """What is asked of a model about the judge in a run, and what judging the dev rows again will cost."""
 
-    def __init__(self, split: Split, run_metric: RunMetric) -> None:
-        self.split, self.run_metric = split, run_metric
+    def __init__(self, split: Split, run_metric: RunMetric, judge: int = 0) -> None:
+        """`judge`: the place, from 0, of the judge whose prompt is to be improved."""
+        self.split, self.run_metric, self.judge = split, run_metric, judge
         self.disagreements = Disagreements(split, run_metric)
 
     @cached_property
@@ -59,7 +60,7 @@ class SuggestionRequest:
 
     @property
     def template(self) -> str:
-        return self.definition.judges[0].template
+        return self.definition.judges[self.judge].template
 
     @cached_property
     def sent(self) -> list[int]:
@@ -112,12 +113,11 @@ class SuggestionRequest:
                 yield from (shown.question, shown.answer)
 
 
-def with_template(definition: MetricDefinition, template: str) -> MetricDefinition:
-    """The definition with another template of its first judge."""
-    first, *others = definition.judges
-    return msgspec.structs.replace(
-        definition, judges=(msgspec.structs.replace(first, template=template), *others)
-    )
+def with_template(definition: MetricDefinition, template: str, judge: int) -> MetricDefinition:
+    """The definition with another template of one of its judges."""
+    judges = list(definition.judges)
+    judges[judge] = msgspec.structs.replace(judges[judge], template=template)
+    return msgspec.structs.replace(definition, judges=tuple(judges))
 
 
 def prompt_suggest(*, wanted: SuggestionRequest, endpoint: Endpoint, user: User) -> PromptSuggestion:
@@ -130,7 +130,8 @@ def prompt_suggest(*, wanted: SuggestionRequest, endpoint: Endpoint, user: User)
         raise CannotDraft("no_disagreements")
     if split.suggestions.count() >= MOST_SUGGESTIONS:
         raise CannotDraft("too_many")
-    suggestion = PromptSuggestion(split=split, metric_version=wanted.run_metric.metric_version)
+    version = wanted.run_metric.metric_version
+    suggestion = PromptSuggestion(split=split, metric_version=version, judge=wanted.judge)
     if request_draft(suggestion, endpoint=endpoint, prompt=wanted.prompt, user=user):
         suggestion.template = read_suggestion(suggestion.reply)
         problem, suggestion.problem_detail = _problem(wanted, suggestion.template)
@@ -162,7 +163,7 @@ def _problem(wanted: SuggestionRequest, template: str) -> tuple[str, str]:
     if first_leak(template, texts) and not first_leak(wanted.template, texts):
         return "quotes_dev", ""
     try:
-        refuse_definition(wanted.split.metric, with_template(wanted.definition, template))
+        refuse_definition(wanted.split.metric, with_template(wanted.definition, template, wanted.judge))
     except ValidationError as error:
         return "test_text", error.messages[0]
     return "", ""
@@ -170,7 +171,7 @@ def _problem(wanted: SuggestionRequest, template: str) -> tuple[str, str]:
 
 def suggestion_judge(*, suggestion: PromptSuggestion, wanted: SuggestionRequest, user: User) -> Run:
     """Judge the dev rows with a suggested prompt, in a run of its own. Raises ValidationError if that is impossible."""
-    definition = with_template(wanted.definition, suggestion.template)
+    definition = with_template(wanted.definition, suggestion.template, suggestion.judge)
     version, project = wanted.run_metric.run.version, wanted.split.metric.project
     rows = Row.objects.filter(version=version, line__in=wanted.dev_lines).values_list("pk", flat=True)
     with transaction.atomic():
@@ -190,7 +191,12 @@ def suggestion_judge(*, suggestion: PromptSuggestion, wanted: SuggestionRequest,
 
 def suggestion_take(*, suggestion: PromptSuggestion, user: User) -> None:
     """Put the suggested prompt into the user's draft of the editor; the suggestion is done."""
-    template_draft(metric=suggestion.split.metric, user=user, change=lambda _template: suggestion.template)
+    template_draft(
+        metric=suggestion.split.metric,
+        user=user,
+        change=lambda _template: suggestion.template,
+        judge=suggestion.judge,
+    )
     suggestion_close(suggestion=suggestion)
 
 

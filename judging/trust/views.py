@@ -19,7 +19,7 @@ from judging.metrics.selectors import newest_version
 from judging.trust.access import ACT, get_judge, get_test
 from judging.trust.answers import Answer
 from judging.trust.dev import agrees_with, labels_in, rate_by_rows, values_in
-from judging.trust.drawing import Asking, criterion_of, guideline_of, sealed_test_draw
+from judging.trust.drawing import Asking, criterion_of, guideline_of, has_doubted_rows, sealed_test_draw
 from judging.trust.forms import DrawForm, OpenForm
 from judging.trust.models import SealedTest
 from judging.trust.progress import SplitProgress, candidates_to_open, progress_of, tests_of
@@ -53,7 +53,8 @@ def _draw(
     if source is None:
         return render(request, "trust/align.html", context)
     sent = request.POST if request.method == "POST" else request.GET if "test" in request.GET else None
-    form = DrawForm(sent, metric=judge, source=source, guideline=guideline_of(definition))
+    doubted = has_doubted_rows(judge, definition, source)
+    form = DrawForm(sent, metric=judge, source=source, guideline=guideline_of(definition), doubted=doubted)
     valid = form.is_valid()
     context |= {"sources": sources, "source": source, "form": form}
     context["promise"] = promise_of(judge, definition, source, form.sizes(), form.chosen_overlap)
@@ -88,6 +89,7 @@ def _store_draw(
         user=signed_in(request),
         asking=Asking(list(values["raters"]), values["overlap"], values["guideline"]),
         labels=values.get("labels"),
+        weighted=values.get("weighted", False),
     )
 
 
@@ -144,5 +146,5 @@ def open_test(request: HttpRequest, slug: str, split: int) -> HttpResponse:
 def _open(request: HttpRequest, test: SealedTest, form: OpenForm) -> Any:
     run_metric = form.cleaned_data["run_metric"]
     agrees: dict[Answer, bool] = agrees_with(values_in(test.split, run_metric), labels_in(test.split, "dev"))
-    dev = rate_by_rows(agrees) if agrees else None
+    dev = rate_by_rows(agrees) if agrees and not test.split.weighted else None
     return sealed_test_open(test=test, run_metric=run_metric, dev=dev, user=signed_in(request))

@@ -37,6 +37,7 @@ from judging.look.models import GroupProposal, Look, LookAnswer, SetAside
 from judging.look.services import note_save
 from judging.metrics.models import Metric, MetricVersion
 from judging.people import assignments
+from judging.people.asking.models import SendingRule
 from judging.people.import_models import RatingsImport
 from judging.people.inviting.links import study_link_create
 from judging.people.inviting.models import RaterGroup
@@ -507,6 +508,13 @@ def run_places(project: Project, cast: dict[str, User], version: Version) -> Pla
         project=project, version=version, name="x", file_name="x", stored_as="x", size=1
     )
     view = SavedView.objects.create(project=project, owner=bob, name="x", query="state=error")
+    rule = SendingRule.objects.create(
+        project=project,
+        name="x",
+        query="state=error",
+        evaluation=make_evaluation(project, version=version, side_by_side=False),
+        a_day=1,
+    )
     link, secret = report_link_create(run=run, note="", days=7, by=cast["alice"])
     comment = comment_add(judgement=first_of(run), text="x", by=bob)
     tagged = change_one(judgement=first_of(run), change=Change("tag", "x"), by=bob)
@@ -528,6 +536,7 @@ def run_places(project: Project, cast: dict[str, User], version: Version) -> Pla
             "action_pk": tagged.pk,
             "kind": "tag",
             "view_pk": view.pk,
+            "rule": rule.pk,
             "response_pk": judgement.response_id,
             "other": run.pk,
             "first": judgement.pk,

@@ -58,7 +58,8 @@ def _others_in_row(values: Floats, rows: Ints) -> Floats:
     member = np.unique(rows, return_inverse=True)[1]
     others = np.bincount(member)[member] - 1
     sums = np.bincount(member, weights=values)[member] - values
-    return np.divide(sums, others, out=np.full(values.size, np.nan), where=others > 0)
+    nothing = np.full(values.size, np.nan)
+    return np.asarray(np.divide(sums, others, out=nothing, where=others > 0), dtype=np.float64)
 
 
 def _nearest_in_length(scores: Floats, candidates: Ints, lengths: Ints) -> Floats:

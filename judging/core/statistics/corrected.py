@@ -55,7 +55,8 @@ def _labels_by_draw(people: DataFrame) -> DataFrame | None:
     counts = draws != SENT
     if (draws > 0).any():
         counts &= people["drawn_with"].notna().to_numpy()
-    return people[counts].drop_duplicates(["item", "draw"])[["item", "draw", "drawn_with", "known_to"]]
+    labels: DataFrame = people[counts].drop_duplicates(["item", "draw"])
+    return labels[["item", "draw", "drawn_with", "known_to"]]
 
 
 def draws_of(items: Ints, by_draw: DataFrame) -> list[Draw] | None:

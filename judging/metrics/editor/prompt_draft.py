@@ -28,14 +28,15 @@ def drafted_template(*, metric: Metric, user: User) -> str:
     return judges[0].template if judges else ""
 
 
-def template_draft(*, metric: Metric, user: User, change: Callable[[str], str]) -> bool:
-    """Store the first judge's template, changed, in the user's draft of the editor. Returns whether it is another one.
+def template_draft(*, metric: Metric, user: User, change: Callable[[str], str], judge: int = 0) -> bool:
+    """Store a judge's template, changed, in the user's draft of the editor. Returns whether it is another one.
+    `judge`: its place among the metric's judges, from 0.
 
     The rest of the draft stays; without a draft it is made from the newest version.
     """
     typed = stored_draft(user, metric.project, FORM, str(metric.pk))
     typed = typed.copy() if typed is not None else form_data(metric, newest_version(metric))
-    field = _template_field(typed)
+    field = _template_field(typed, judge)
     before = typed.get(field, "") if field else ""
     after = change(before)
     if not field or after == before:
@@ -45,9 +46,9 @@ def template_draft(*, metric: Metric, user: User, change: Callable[[str], str]) 
     return True
 
 
-def _template_field(typed: QueryDict) -> str:
-    number = next((token for token in typed.getlist(ORDER) if token.isdecimal()), "")
-    return f"judge-{number}-template" if number else ""
+def _template_field(typed: QueryDict, judge: int = 0) -> str:
+    numbers = [token for token in typed.getlist(ORDER) if token.isdecimal()]
+    return f"judge-{numbers[judge]}-template" if judge < len(numbers) else ""
 
 
 def form_data(metric: Metric, version: MetricVersion) -> QueryDict:

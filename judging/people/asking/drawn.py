@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from judging.core.statistics.corrected import SENT
 from judging.people.asking.models import AnswerDraw
-from judging.people.models import Item
+from judging.people.models import Evaluation, Item
 from judging.records.models import Run
 
 
@@ -26,15 +28,23 @@ def drawn_items(run: Run) -> dict[int, DrawnItem]:
     if not run.by_people:
         return {}
     items = Item.objects.filter(evaluation__run=run, gold="", repeat_of=None)
-    marked = items.filter(sent_by_rule=True) | items.exclude(draw=0) | items.exclude(known_to=0)
+    apart = Q(sent_by_rule=True) | Q(for_improving=True) | ~Q(draw=0) | ~Q(known_to=0)
+    marked = items.filter(apart)
     shares = shares_rated(run)
-    parts = ("response", "draw", "drawn_with", "known_to", "sent_by_rule")
+    parts = ("response", "draw", "drawn_with", "known_to", "sent_by_rule", "for_improving")
     drawn = {}
-    for response, draw, chance, known_to, sent in marked.values_list(*parts):
+    for response, draw, chance, known_to, sent, improving in marked.values_list(*parts):
         share = shares[draw].of(response) if draw in shares else 1.0
-        number = SENT if sent and not draw else draw
+        number = SENT if (sent or improving) and not draw else draw
         drawn[response] = DrawnItem(number, None if chance is None else chance * share, known_to)
     return drawn
+
+
+def rows_for_improving(evaluation: Evaluation) -> frozenset[int]:
+    """Lines of the rows that were drawn unfairly to improve a judge: in the report of the judged run they are left
+    out."""
+    items = Item.objects.filter(evaluation=evaluation, for_improving=True)
+    return frozenset(items.values_list("row__line", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def drawn_items_withdraw(evaluation: Evaluation) -> int:
     """No longer ask for the drawn items that have no rating: those that nobody had are removed, the others are no
     longer dealt. Returns how many."""
     usual = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None, needed__gt=0, rated=0)
-    waiting = usual.filter(drawn_with__isnull=False)
+    waiting = usual.filter(drawn_with__isnull=False, for_improving=False)
     count = waiting.count()
     if not count:
         return 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judging.core.people.asking import Floats, probabilities
+from judging.core.people.asking import Bools, Floats, probabilities
 from judging.core.statistics.corrected import as_far_as_rated
 from judging.core.statistics.correction import FEWEST_ROWS, Labelled
 from judging.core.statistics.licence import UNMEASURED_SECONDS
@@ -75,7 +75,7 @@ def _prospects(run: Run, pool: Pool) -> list[Prospect]:
     return prospects
 
 
-def _draws(run: Run, pool: Pool) -> dict[int, tuple[Floats, Floats]]:
+def _draws(run: Run, pool: Pool) -> dict[int, tuple[Floats, Bools]]:
     """{number of a draw: (probabilities where rated, whether known before)}, each over the pool's answers."""
     drawn: dict[int, Floats] = {}
     known_to = np.zeros(pool.responses.size, dtype=np.int64)

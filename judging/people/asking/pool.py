@@ -152,4 +152,4 @@ def _rated(run: Run, criterion: str, responses: Ints) -> tuple[Floats, Bools]:
 def random_items(evaluation: Evaluation) -> Any:
     """The items of an evaluation that were drawn at random: for the study, or by a later draw."""
     items = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None, other_response=None)
-    return items.filter(drawn_with__isnull=False)
+    return items.filter(drawn_with__isnull=False, for_improving=False)

@@ -17,7 +17,7 @@ from judging.metrics.models import Metric
 from judging.people.adjudication import adjudicate, differing
 from judging.people.models import Evaluation, Item, SentItem
 from judging.records.models import Run, RunMetric
-from judging.trust.dev import dev_agreements, disagreements, labels_in, values_in
+from judging.trust.dev import Change, dev_agreements, disagreements, labels_in, values_in
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import items_of_answers
 from judging.trust.drawing import Asking, sealed_test_draw
@@ -188,3 +188,7 @@ def test_an_answer_that_was_looked_at_is_a_train_item_with_its_note(
     (judgement,) = Disagreements(split, judged).by_judgement
     page.post(address(split, judged, judgement, "doubt"))
     assert not SentItem.objects.exists()
+
+
+def test_no_change_reads_as_none() -> None:
+    assert Change(1, 0.0, 2, 2, 1.0).signed == "±0"

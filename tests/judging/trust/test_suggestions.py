@@ -8,6 +8,7 @@ import re
 import msgspec
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
@@ -25,6 +26,7 @@ from judging.trust.suggestions import (
     figures_of,
     prompt_suggest,
     suggestion_judge,
+    with_template,
 )
 from tests.conftest import ClientOf
 from tests.judging.judged import judge, said
@@ -157,3 +159,17 @@ def test_without_disagreements_nothing_is_asked(
     wanted = SuggestionRequest(split, judged)
     with pytest.raises(CannotDraft, match="no_disagreements"):
         prompt_suggest(wanted=wanted, endpoint=an_endpoint(project, "http://127.0.0.1:9/v1"), user=alice)
+
+
+def test_the_prompt_of_the_chosen_judge_is_changed() -> None:
+    both = msgspec.structs.replace(DEFINITION, judges=(DEFINITION.judges[0], DEFINITION.judges[0]))
+    changed = with_template(both, BETTER, 1)
+    assert [judge.template for judge in changed.judges] == [TEMPLATE, BETTER]
+
+
+def test_a_judge_that_the_metric_does_not_have_is_not_found(
+    wanted: SuggestionRequest, split: Split, judged: RunMetric, page: Client
+) -> None:
+    address = reverse("trust:suggest", args=("physics", split.pk, judged.pk))
+    assert page.get(address).status_code == 200
+    assert page.get(address, {"judge": 2}).status_code == 404
