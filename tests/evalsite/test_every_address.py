@@ -512,7 +512,7 @@ def run_places(project: Project, cast: dict[str, User], version: Version) -> Pla
         project=project,
         name="x",
         query="state=error",
-        evaluation=make_evaluation(project, version=version, side_by_side=False),
+        evaluation=make_evaluation(project, side_by_side=False),
         a_day=1,
     )
     link, secret = report_link_create(run=run, note="", days=7, by=cast["alice"])
