@@ -17,6 +17,7 @@ from evalsite.audit import Action
 from judging.people.assignments import audit, locked, tell_raters
 from judging.people.judgements import figures_change
 from judging.people.models import Evaluation, Item, Scheme
+from judging.people.quota import promises_store
 from judging.people.sampling import ItemChoice, Thing, sample_items
 from judging.people.services import MOST_ITEMS, items_add
 from judging.records.models import Judgement, Run
@@ -51,6 +52,7 @@ def study_change(*, evaluation: Evaluation, change: StudyChange, by: User) -> bo
         evaluation.save(update_fields=["gold_share"])
     if not done:
         return False
+    promises_store(evaluation)
     figures_change(evaluation)
     audit(Action.EVALUATION_CHANGED, evaluation, by, **done)
     tell_raters(evaluation)
@@ -85,6 +87,8 @@ def rows_refused(evaluation: Evaluation) -> str:
         return _("Rows can be added only to plain random samples of one version.")
     if any(criterion.gives == CHECKLIST for criterion in evaluation.criteria.values()):
         return _("Rows can't be added to an evaluation with a checklist.")
+    if any(criterion.ranks for criterion in evaluation.criteria.values()):
+        return _("Rows can't be added to an evaluation that ranks.")
     if in_split(evaluation.run.version):
         return _("Rows of this version belong to a judge's test, so they can't be added here.")
     return ""
@@ -147,7 +151,9 @@ def _store_things(evaluation: Evaluation, things: list[Thing], count: int, chanc
 def _overlap_raise(evaluation: Evaluation, overlap: int) -> None:
     more = overlap - evaluation.overlap
     ordinary = Item.objects.filter(evaluation=evaluation, needed__gt=0)
-    seats = more * ordinary.update(needed=F("needed") + more, free=F("free") + more)
-    Run.objects.filter(pk=evaluation.run_id).update(total=F("total") + seats * len(evaluation.metrics))
+    ordinary.update(needed=F("needed") + more, free=F("free") + more)
+    run = Run.objects.get(pk=evaluation.run_id)
+    run.total += run.total // evaluation.overlap * more  # a ranking makes several judgements
+    run.save(update_fields=["total"])
     evaluation.overlap = overlap
     evaluation.save(update_fields=["overlap"])

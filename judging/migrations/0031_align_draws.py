@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judging", "0024_qualification"),
+        ("judging", "0030_questions"),
     ]
 
     operations = [
