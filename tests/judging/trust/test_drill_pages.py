@@ -11,6 +11,7 @@ from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.core.statistics.drill import DEFECTS
+from judging.engine.planning import plan
 from judging.metrics.models import MetricVersion
 from judging.metrics.services import metric_create
 from judging.records.models import Judgement, Run
@@ -53,6 +54,7 @@ def judged(drill: Drill) -> Drill:
     do_jobs("drill")
     drill.refresh_from_db()
     assert drill.run is not None, drill.problem
+    plan(drill.run.pk)
     defects = dict(Judgement.objects.filter(run=drill.run).values_list("position", "candidate__name"))
     judge(drill.run, lambda place: said(3 if defects.get(place) == "empty" else 5))
     drills_finish()

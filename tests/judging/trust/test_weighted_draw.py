@@ -39,7 +39,7 @@ def test_rows_are_drawn_as_often_as_their_chance_says() -> None:
     for seed in range(1000):
         parts = draw_parts(KEYS, (), Sizes(0, 10, 0), seed, weights=WEIGHTS)
         assert len(parts) == 10
-        counts.update(parts)
+        counts.update(list(parts))
     chances = weighted_chances(KEYS, WEIGHTS, 10)
     for key in KEYS:
         assert counts[key] / 1000 == pytest.approx(chances[key], abs=0.06)
