@@ -116,6 +116,7 @@ class Action(models.TextChoices):
     QUALIFICATION_AGAIN = "qualification.again", _("Rater given another try at the qualification")
     RATER_PAUSED = "rater.paused", _("Rater paused")
     RATER_RESUMED = "rater.resumed", _("Rater resumed")
+    THRESHOLDS_OF_RATERS = "rater.thresholds", _("Thresholds of raters' figures changed")
     RATER_SET_ASIDE = "rater.set_aside", _("Ratings of a rater set aside")
     RATER_COUNTED = "rater.counted", _("Ratings of a rater counted again")
     RATER_ADDED = "rater.added", _("Rater added")

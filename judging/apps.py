@@ -73,6 +73,7 @@ class JudgingConfig(AppConfig):
         "import_results": "judging.transfer.results_import.services",
         "lint_template": "judging.metrics.lint",
         "measure_metric": "judging.trust.gallery.measurements",
+        "rater_figures": "judging.people.rater_figures",
         "run_batches": "judging.engine.batches",
         "plan_rejudging": "judging.runs.rerun.rerun_batches",
         "succession": "judging.trust.succession.services",

@@ -18,6 +18,7 @@ from evalsite.web.numbers import whole
 from judging.look.models import Note
 from judging.people.import_models import RatingsImport
 from judging.people.models import Evaluation, Rating
+from judging.people.rater_figures import FIGURES as RATER_FIGURES
 from judging.records.models import PEOPLE, Judgement, Override, Run
 from judging.reports.comparison.stored import changes_of_runs
 from judging.reports.models import ReportLink
@@ -173,7 +174,7 @@ def _answers(scope: Scope) -> int:
 
 def _derived(scope: Scope) -> int:
     runs = list(scope.runs.values_list("pk", flat=True))
-    return changes_of_runs(runs).count() + of_subjects(OF_RUN, runs).count()
+    return changes_of_runs(runs).count() + of_subjects([*OF_RUN, RATER_FIGURES], runs).count()
 
 
 def file_names(scope: Scope) -> set[str]:

@@ -72,6 +72,7 @@ from judging.people.qualification.models import (
     TrainingItem,
 )
 from judging.people.questions.models import Question
+from judging.people.rater_figures import FIGURES as RATER_FIGURES
 from judging.records.models import (
     BatchRequest,
     CachedReply,
@@ -266,7 +267,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     in_batches(AnswerDraw.objects.filter(Q(evaluation__run=run) | Q(about_run=run)), checkpoint)
     in_batches(Sending.objects.filter(Q(run=run) | Q(rule__evaluation__run=run)), checkpoint)
     in_batches(SendingRule.objects.filter(evaluation__run=run), checkpoint)
-    in_batches(of_subjects(DERIVED_OF_RUN, [run.pk]), checkpoint)
+    in_batches(of_subjects([*DERIVED_OF_RUN, RATER_FIGURES], [run.pk]), checkpoint)
     in_batches(changes_of_runs([run.pk]), checkpoint, lambda _model, ids: delete_comparisons(ids), batch=10)
     Succession.objects.filter(old__run=run).update(old=None)
     for model, path in OF_RUN:

@@ -108,7 +108,7 @@ PAGES = (
     (_("Leaderboard"), "runs:leaderboard", May.READ_JUDGEMENTS),
     (_("Look at answers"), "look:list", May.READ_JUDGEMENTS),
     (_("Rating"), "rating:queue", May.RATE),
-    (_("Human evaluation"), "people:list", May.READ_JUDGEMENTS),
+    (_("Studies"), "people:list", May.READ_JUDGEMENTS),
     (_("Data set formats"), "datasets:formats", May.READ_JUDGEMENTS),
     (_("Members"), "accounts:members", May.MANAGE),
     (_("Project settings"), "accounts:project_settings", May.MANAGE),

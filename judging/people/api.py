@@ -196,20 +196,25 @@ def ratings(
     form: Literal["", "jsonl", "csv"] = "",
     names: bool = False,
     history: bool = False,
+    texts: bool = False,
     limit: Limit = 100,
     cursor: Cursor = "",
 ) -> HttpResponseBase:
     """As in the export, oldest first; all of them as a file with `form`. `names=1`: user names instead of pseudonyms
-    (organisers only). `history=1`: also ratings that were changed or undone."""
+    (organisers only). `history=1`: also ratings that were changed or undone, and skips. `texts=1`: with questions and
+    answers."""
     row = get_evaluation(request, slug, evaluation, May.READ_JUDGEMENTS)
     organises = May.RUN in access.permissions(request, row.run.project)
     if rates_here(request, row.run) or (names and not organises):
         raise PermissionDenied
     if form:
-        lines = (jsonl_lines if form == "jsonl" else csv_lines)(row, names=names, history=history)
+        lines = (jsonl_lines if form == "jsonl" else csv_lines)(
+            row, names=names, history=history, texts=texts
+        )
         headers = download_headers(f"ratings-{row.run_id}.{form}")
         return StreamingHttpResponse(lines, content_type="application/octet-stream", headers=headers)
-    page, following = record_page(row, names=names, history=history, after=number_at(cursor) or 0, size=limit)
+    options = {"names": names, "history": history, "texts": texts}
+    page, following = record_page(row, **options, after=number_at(cursor) or 0, size=limit)
     return JsonResponse({"items": page, "next": cursor_of(following)})
 
 

@@ -94,6 +94,10 @@ class Evaluation(models.Model):
     gold_share = models.FloatField(default=0)
     gold_mark = models.FloatField(default=0.8, help_text="share of gold items that must be right, 0…1")
     gold_rule = models.CharField(max_length=8, choices=GoldRule.choices, default=GoldRule.TELL)
+    quality_thresholds = models.JSONField(
+        null=True,
+        help_text="where raters' figures stand out: {name: value} of core.people.quality.Thresholds",
+    )
     repeat_share = models.FloatField(default=0)
     lease_minutes = models.PositiveIntegerField(default=30)
     items_count = models.PositiveIntegerField(default=0, help_text="without gold and repeats")

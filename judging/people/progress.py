@@ -96,14 +96,16 @@ def pace_of(project: Project) -> float | None:
 def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hits]]:
     """Each rater with their gold answers given correctly and repeats with the same verdict; former raters come last.
 
-    The raters have the numbers of their items as `rated`, `skipped`, `held` and `extra`, and `seconds_each`: the active
-    time per ordinary item, without gold and repeats, as in the report.
+    The raters have the numbers of their items as `rated` (of them `gold_rated` and `repeats_rated`), `skipped`, `held`
+    and `extra`, and `seconds_each`: the mean active time per ordinary item, without gold and repeats, as in the report.
     """
     usual = Q(assignments__state=AssignmentState.RATED, assignments__item__gold="")
     usual &= Q(assignments__item__repeat_of=None, assignments__rating__seconds__gt=0)
     raters = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user")
     raters = raters.annotate(
         rated=_of_state(AssignmentState.RATED),
+        gold_rated=_of_state(AssignmentState.RATED, assignments__item__gold__gt=""),
+        repeats_rated=_of_state(AssignmentState.RATED, assignments__item__repeat_of__isnull=False),
         skipped=_of_state(AssignmentState.SKIPPED),
         held=_of_state(AssignmentState.LEASED),
         extra=_of_state(AssignmentState.RATED, assignments__extra=True),
@@ -117,7 +119,7 @@ def rater_lines(evaluation: Evaluation) -> list[tuple[EvaluationRater, Hits, Hit
     ]
 
 
-def _of_state(state: str, **more: bool) -> Count:
+def _of_state(state: str, **more: bool | str) -> Count:
     return Count("assignments", filter=Q(assignments__state=state, assignments__entry=None, **more))
 
 

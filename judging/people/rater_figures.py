@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import md5
+from statistics import median
 
-from django.core.cache import cache
 from django.db.models import Max
+from django.utils import timezone
 
 from datasets.core.kinds import turned
-from judging.core.people.quality import Figure, RatedValue, StudyRatings, Thresholds, Trials, quality
+from evalsite.derived import Results
+from evalsite.models import Derived
+from evalsite.tasks import jobs
+from evalsite.tasks.jobs import Hold
+from judging.core.people.quality import Figure, RatedValue, StudyRatings, Trials, quality
 from judging.core.values import Value
 from judging.people.gold_rule import gold_items_right
 from judging.people.labels import values_of
 from judging.people.models import Assignment, Evaluation, Item, Rating
+from judging.people.thresholds import thresholds_of
 from judging.records.seal import sealed_items
 
-_CACHE_SECONDS = 86_400
-QUICK = 0.3  # seconds; what takes longer is not computed again for each new rating,
-RECOMPUTE_FACTOR = 60  # but when this many times as long has passed
+JOB = "rater_figures"
+FIGURES = Results(JOB, 1)
+AT_ONCE = 1000  # ratings up to which a page computes them itself
+RECOMPUTE_FACTOR = 20  # a job waits so many times as long as the last computation took, and
+LEAST_WAIT = 15.0  # at least so many seconds
 Figures = dict[int, list[Figure]]  # by rater
 
 
@@ -34,57 +44,112 @@ class _Rated:
     row: int
     repeat_of: int | None
     shown_first: int | None
+    candidate: int
     seconds: float
     values: Mapping[int, Value]
 
 
-def rater_figures(evaluation: Evaluation) -> Figures:
-    """{rater: figures, with flags over all raters}; stored until a rating, gold, or what is sealed changes.
-
-    Rows of a test that is sealed are left out. In a large evaluation the newest ratings may be missing for a minute.
-    """
-    sealed = sealed_items(evaluation.run)
-    key = f"rater_figures:{evaluation.pk}:{evaluation.run.created_at.timestamp()}"
-    state = _state(evaluation, sealed)
-    stored: _Stored | None = cache.get(key)
-    if stored is not None and (stored.state == state or stored.lasts(state)):
-        return stored.figures
-    began = time.monotonic()
-    thresholds = replace(Thresholds(), gold=evaluation.gold_mark)
-    figures = quality(study_ratings(evaluation, sealed), thresholds)
-    cache.set(key, _Stored(state, figures, time.time(), time.monotonic() - began), _CACHE_SECONDS)
-    return figures
-
-
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """Figures, the state they belong to, when they were computed, and the seconds that took."""
+class RaterFigures:
+    """`by_rater`: {rater: figures, with flags over all raters}; `medians`: {rater: median active seconds of an ordinary
+    item}. `current`: False if a worker is about to compute newer
+    ones; `computed_at`: None if there are none yet."""
 
-    state: tuple[Any, ...]
-    figures: Figures
-    computed_at: float
-    took: float
+    by_rater: Figures
+    medians: dict[int, float]
+    current: bool
+    computed_at: datetime | None
 
-    def lasts(self, state: tuple[Any, ...]) -> bool:
-        """Whether they are new enough, though there are newer ratings."""
-        wait = RECOMPUTE_FACTOR * self.took if self.took > QUICK else 0.0
-        return state[1:] == self.state[1:] and time.time() - self.computed_at < wait
+    @property
+    def flagged(self) -> dict[int, list[Figure]]:
+        """{rater: flagged figures} of those who stand out."""
+        flags = {pk: [figure for figure in own if figure.flagged] for pk, own in self.by_rater.items()}
+        return {pk: own for pk, own in flags.items() if own}
 
 
-def _state(evaluation: Evaluation, sealed: Iterable[int]) -> tuple[Any, ...]:
-    """What the figures depend on, so far as it changes; the newest rating first."""
+def rater_figures(evaluation: Evaluation) -> RaterFigures:
+    """The figures, stored until a rating, gold, a threshold or what is sealed changes. Those of a large evaluation are
+    computed by a worker; until then the last ones are returned.
+
+    Rows of a test that is sealed are left out.
+    """
+    stored = FIGURES.place(evaluation.run_id)
+    state = _state(evaluation)
+    if _state_in(stored) == state:
+        return _read(stored, current=True)
+    counted = Assignment.objects.counted().filter(evaluation=evaluation)
+    if counted[AT_ONCE : AT_ONCE + 1].exists():
+        if _due(stored):
+            jobs.request(JOB, stored.pk)
+        return _read(stored, current=False)
+    _compute(evaluation, stored)
+    return _read(stored, current=True)
+
+
+def stored_flags(runs: Collection[int]) -> dict[int, int]:
+    """{run: raters who stand out}, as last computed for these evaluations (ids of their runs)."""
+    stored = FIGURES.all().filter(subject__in=runs)
+    return {row.subject: len(_read(row, current=True).flagged) for row in stored if row.computed_at}
+
+
+@jobs.job(JOB, Derived)
+def compute_rater_figures(hold: Hold, stored: Derived) -> None:
+    """Compute and store the figures of a large evaluation."""
+    evaluation = Evaluation.objects.select_related("run").filter(run=stored.subject).first()
+    if evaluation is not None and _state_in(stored) != _state(evaluation):
+        _compute(evaluation, stored)
+    hold.finish()
+
+
+def _compute(evaluation: Evaluation, stored: Derived) -> None:
+    state, began = _state(evaluation), time.monotonic()
+    ratings = study_ratings(evaluation, sealed_items(evaluation.run))
+    figures = quality(ratings, thresholds_of(evaluation))
+    document = {
+        "state": state,
+        "figures": [asdict(figure) for own in figures.values() for figure in own],
+        "medians": {rater: median(seconds) for rater, seconds in ratings.seconds.items()},
+    }
+    stored.value = json.dumps(document, ensure_ascii=False).encode()
+    stored.computed_at, stored.layout = timezone.now(), FIGURES.layout
+    FIGURES.fill(stored, stored.value, evaluation.run.revision, time.monotonic() - began)
+
+
+def _state_in(stored: Derived) -> str:
+    return str(json.loads(bytes(stored.value))["state"]) if stored.computed_at else ""
+
+
+def _due(stored: Derived) -> bool:
+    if stored.computed_at is None:
+        return True
+    wait = max(LEAST_WAIT, RECOMPUTE_FACTOR * stored.seconds)
+    return (timezone.now() - stored.computed_at).total_seconds() >= wait
+
+
+def _read(stored: Derived, *, current: bool) -> RaterFigures:
+    by_rater: Figures = defaultdict(list)
+    document = json.loads(bytes(stored.value)) if stored.computed_at else {}
+    for values in document.get("figures", ()):
+        by_rater[values["rater"]].append(Figure(**values))
+    medians = {int(rater): seconds for rater, seconds in document.get("medians", {}).items()}
+    return RaterFigures(dict(by_rater), medians, current, stored.computed_at)
+
+
+def _state(evaluation: Evaluation) -> str:
+    """A hash of what the figures depend on, so far as it changes."""
     last = Rating.objects.filter(rater__evaluation=evaluation).aggregate(last=Max("pk"))["last"]
     gold = Item.objects.filter(evaluation=evaluation).exclude(gold="").order_by("pk")
     since = evaluation.raters.exclude(gold_since=None).order_by("pk")
     aside = evaluation.raters.exclude(set_aside_at=None).order_by("pk")
-    return (
+    state = (
         last,
-        evaluation.gold_mark,
+        asdict(thresholds_of(evaluation)),
         list(gold.values_list("pk", "gold", "gold_removed")),
         list(since.values_list("pk", "gold_since")),
         list(aside.values_list("pk", flat=True)),
-        sorted(sealed),
+        sorted(sealed_items(evaluation.run)),
     )
+    return md5(repr(state).encode(), usedforsecurity=False).hexdigest()
 
 
 def study_ratings(evaluation: Evaluation, sealed: Iterable[int] = ()) -> StudyRatings:
@@ -106,10 +171,18 @@ def _rated(evaluation: Evaluation) -> list[_Rated]:
         evaluation=evaluation, item__gold="", item__version_repeat=None
     )
     assignments = assignments.order_by("item", "rater")
-    parts = ("rater", "item", "item__row", "item__repeat_of", "shown_first", "rating__seconds")
+    parts = (
+        "rater",
+        "item",
+        "item__row",
+        "item__repeat_of",
+        "shown_first",
+        "item__response__candidate",
+        "rating__seconds",
+    )
     return [
-        _Rated(rater, item, row, repeat_of, shown_first, seconds, values_of(text))
-        for rater, item, row, repeat_of, shown_first, seconds, text in assignments.values_list(
+        _Rated(rater, item, row, repeat_of, shown_first, candidate, seconds, values_of(text))
+        for rater, item, row, repeat_of, shown_first, candidate, seconds, text in assignments.values_list(
             *parts, "rating__values"
         )
     ]
@@ -119,7 +192,7 @@ def _values(evaluation: Evaluation, rating: _Rated) -> Iterable[RatedValue]:
     for number, value in rating.values.items():
         if (criterion := evaluation.criteria.get(number)) is not None:
             shown = turned(value) if criterion.compares and rating.shown_first == 2 else value
-            yield RatedValue(rating.rater, rating.item, rating.row, number, value, shown)
+            yield RatedValue(rating.rater, rating.item, rating.row, number, value, shown, rating.candidate)
 
 
 def _repeats(evaluation: Evaluation, rated: list[_Rated]) -> dict[tuple[int, int], Trials]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from datasets.core.kinds import CHECKLIST
 from datasets.core.own_exports import RATING_COLUMNS
-from datasets.models import Candidate, Response
+from datasets.core.variables import response_data
+from datasets.models import Candidate, Response, Row
 from evalsite.table_files import csv_of
 from judging.core.people.criteria import Criterion
 from judging.core.people.parts import marks_by_id
@@ -21,39 +22,41 @@ from judging.people.models import Adjudication, Evaluation, EvaluationRater, Ite
 from judging.people.outcomes import item_kinds
 from judging.records.models import Judgement
 from judging.records.seal import sealed_items
+from judging.records.stored_judgement import data_of
 
 _BATCH = 500
 VALUE, DECIDED, OUTCOME = "value: ", "adjudicated: ", "outcome: "
 """Prefixes of the columns of criteria in CSV."""
-LATER_COLUMNS = ("guideline_version", "set_aside", "stage")
+LATER_COLUMNS = ("guideline_version", "set_aside", "stage", "id", "kind", "skipped")
+TEXTS = ("question", "response", "other_response")
 """Columns of CSV after those by which our tables are recognised."""
 
 
 def records(
-    evaluation: Evaluation, *, names: bool = False, history: bool = False
+    evaluation: Evaluation, *, names: bool = False, history: bool = False, texts: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """All current verdicts by item; with `history` also those changed or undone.
+    """All current verdicts by item; with `history` also those changed or undone, and skips with their reasons.
 
     Ratings of a sealed test are left out.
-    `set_aside`: kept, but counted nowhere.
+    `id`: the row's own. `set_aside`: kept, but counted nowhere. With `texts` the question and the answers.
     `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`. `outcome`: the
     kind of the item's outcome, by criterion; None for gold items and repeats.
     """
-    for _pk, rating in _numbered(evaluation, 0, names=names, history=history):
+    for _pk, rating in _numbered(evaluation, 0, names=names, history=history, texts=texts):
         yield rating
 
 
 def record_page(
-    evaluation: Evaluation, *, names: bool, history: bool, after: int, size: int
+    evaluation: Evaluation, *, names: bool, history: bool, texts: bool = False, after: int, size: int
 ) -> tuple[list[dict[str, Any]], int | None]:
     """Up to `size` records of ratings with ids above `after`, and the `after` of the next page or None."""
-    page = list(islice(_numbered(evaluation, after, names=names, history=history), size + 1))
+    page = list(islice(_numbered(evaluation, after, names=names, history=history, texts=texts), size + 1))
     following = page[size - 1][0] if len(page) > size else None
     return [rating for _pk, rating in page[:size]], following
 
 
 def _numbered(
-    evaluation: Evaluation, after: int, *, names: bool, history: bool
+    evaluation: Evaluation, after: int, *, names: bool, history: bool, texts: bool
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The records with the ids of their ratings, from the first above `after`."""
     criteria = evaluation.criteria
@@ -63,7 +66,7 @@ def _numbered(
         )
     )
     decided = decisions(evaluation)
-    kinds = (RatingKind.VERDICT, RatingKind.CHANGE)
+    kinds = [RatingKind.VERDICT, RatingKind.CHANGE, *([RatingKind.SKIP] if history else [])]
     ratings = Rating.objects.filter(rater__evaluation=evaluation, kind__in=kinds, pk__gt=after).order_by("pk")
     ratings = ratings.exclude(assignment__item__row__in=sealed_items(evaluation.run))
     parts = (
@@ -84,6 +87,8 @@ def _numbered(
             current = rating.assignment.rating_id == rating.pk
             if current or history:
                 record = _record(rating, criteria, candidates, names=names, current=current)
+                if texts:
+                    record |= _texts(evaluation, rating.assignment.item)
                 decision = decided.get(rating.assignment.item_id)
                 item = rating.assignment.item
                 adjudicated = None if decision is None else _by_name(criteria, decision, item)
@@ -203,6 +208,9 @@ def _record(
         "comment": rating.comment,
         "guideline_version": rating.guideline_version,
         "stage": _stage(rating),
+        "id": _row_id(item.row),
+        "kind": rating.kind,
+        "skipped": rating.reason,
     }
 
 
@@ -214,9 +222,24 @@ def _stage(rating: Rating) -> str | None:
     return "training" if entry.qualification_try_id is None else "qualification"
 
 
-def jsonl_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
+def _row_id(row: Row) -> Any:
+    raw = json.loads(row.raw)
+    identity = raw.get("id") if isinstance(raw, dict) else None
+    return identity if isinstance(identity, str | int) else None
+
+
+def _texts(evaluation: Evaluation, item: Item) -> dict[str, str]:
+    """The question and the answers, as texts."""
+    question = str(data_of(item.row.raw, evaluation.run.version.format)["question"] or "")
+    answers = [str(response_data(answer.raw)["content"]) for answer in item.answers]
+    return dict(zip(TEXTS, [question, *answers, ""], strict=False))
+
+
+def jsonl_lines(
+    evaluation: Evaluation, *, names: bool = False, history: bool = False, texts: bool = False
+) -> Iterator[bytes]:
     """One JSON object per line, UTF-8."""
-    for record in records(evaluation, names=names, history=history):
+    for record in records(evaluation, names=names, history=history, texts=texts):
         yield json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
@@ -225,9 +248,11 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
-def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = False) -> Iterator[bytes]:
+def csv_lines(
+    evaluation: Evaluation, *, names: bool = False, history: bool = False, texts: bool = False
+) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
-    columns = (*RATING_COLUMNS, *LATER_COLUMNS)
+    columns = (*RATING_COLUMNS, *LATER_COLUMNS, *(TEXTS if texts else ()))
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
     heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria] + ["shown_order"]
     rows = (
@@ -238,6 +263,6 @@ def csv_lines(evaluation: Evaluation, *, names: bool = False, history: bool = Fa
             *((record["outcome"] or {}).get(name) for name in criteria),
             _cell(record["shown_order"] or None),
         ]
-        for record in records(evaluation, names=names, history=history)
+        for record in records(evaluation, names=names, history=history, texts=texts)
     )
     return csv_of([*columns, *heads], rows)

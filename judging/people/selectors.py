@@ -124,11 +124,13 @@ def items_page(
     after: int = 0,
     *,
     among: Collection[int] | None = None,
+    rater: int | None = None,
     size: int = PER_PAGE,
 ) -> tuple[list[Item], int | None]:
-    """Items of a kind (of WHICH; with `among` only of these) by number, with their raters, and the `after` of the next
-    page (None: no more)."""
-    items = Item.objects.filter(WHICH[which], evaluation=evaluation, number__gt=after).distinct()
+    """Items of a kind (of WHICH; with `among` only of these, with `rater` only theirs) by number, with their raters,
+    and the `after` of the next page (None: no more)."""
+    own = Q() if rater is None else Q(assignments__rater=rater)
+    items = Item.objects.filter(WHICH[which] & own, evaluation=evaluation, number__gt=after).distinct()
     if among is not None:
         items = items.filter(pk__in=id_subquery(list(among)))
     parts = ("row", "response__candidate", "other_response__candidate")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from dataclasses import asdict
+from datetime import date, datetime
+from typing import Any, Literal
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema
 
@@ -14,9 +16,14 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Id
+from evalsite.web.headers import download_headers
 from judging.people.access import get_evaluation
 from judging.people.models import Evaluation, EvaluationRater
+from judging.people.payment import COLUMNS, payment_file, payment_rows
+from judging.people.rater_figures import rater_figures
 from judging.people.set_aside import LONGEST_REASON, rater_count_again, rater_set_aside
+from judging.people.thresholds import SET, thresholds_change, thresholds_of
+from judging.people.timeline import timeline_of
 
 router = Router()
 EVALUATION = "projects/{slug}/evaluations/{evaluation}"
@@ -36,6 +43,21 @@ class SetAsideOut(Schema):
     reason: str
 
 
+class FigureOut(Schema):
+    """A figure of a rater. `p`: one-sided, against the threshold; `flagged` after correction over all of them."""
+
+    rater: str
+    figure: str
+    criterion: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+    threshold: float
+    of: int
+    p: float | None
+    flagged: bool
+
+
 @router.post(
     f"{EVALUATION}/raters/{{rater}}/set-aside", response=SetAsideOut, summary="Set a rater's ratings aside"
 )
@@ -47,8 +69,7 @@ def set_aside(
     try:
         rater_set_aside(rater=_rater(row, rater), reason=body.reason, by=access.signed_in(request))
     except ValidationError as error:
-        fields = {name: " ".join(texts) for name, texts in error.message_dict.items()}
-        raise ApiError(422, message=" ".join(error.messages), fields=fields) from None
+        raise _refused(error) from None
     return _set_aside_out(_rater(row, rater))
 
 
@@ -62,6 +83,113 @@ def count_again(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> 
     row = get_evaluation(request, slug, evaluation, May.RUN)
     rater_count_again(rater=_rater(row, rater), by=access.signed_in(request))
     return _set_aside_out(_rater(row, rater))
+
+
+class ThresholdsIO(Schema):
+    """Where raters' figures stand out: shares 0…1, `time` of the others' median, `agreement` below the others' mean,
+    `deviation` in steps of 1–5. Null: unchanged."""
+
+    time: float | None = None
+    side: float | None = None
+    value: float | None = None
+    agreement: float | None = None
+    deviation: float | None = None
+    repeats: float | None = None
+
+
+@router.get(f"{EVALUATION}/thresholds", response=ThresholdsIO, summary="Thresholds of raters' figures")
+def thresholds(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, float]:
+    """That of gold is its pass mark."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    return {name: getattr(thresholds_of(row), name) for name in SET}
+
+
+@router.post(f"{EVALUATION}/thresholds", response=ThresholdsIO, summary="Change thresholds")
+def change_thresholds(
+    request: HttpRequest, slug: str, evaluation: Id, body: ThresholdsIO
+) -> dict[str, float]:
+    """Flags follow them."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    values = {name: value for name, value in body.dict().items() if value is not None}
+    try:
+        thresholds_change(evaluation=row, values=values, by=access.signed_in(request))
+    except ValidationError as error:
+        raise _refused(error) from None
+    return thresholds(request, slug, evaluation)
+
+
+@router.get(f"{EVALUATION}/figures", response=list[FigureOut], summary="Raters' figures")
+def figures(request: HttpRequest, slug: str, evaluation: Id) -> list[dict[str, Any]]:
+    """Those of a large evaluation may lag behind while a worker computes newer ones."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    pseudonyms = dict(row.raters.values_list("pk", "pseudonym"))
+    return [
+        {
+            "rater": pseudonyms[figure.rater],
+            "figure": figure.name,
+            "criterion": None if figure.criterion is None else row.criteria[figure.criterion].name,
+            **{
+                name: getattr(figure, name)
+                for name in ("value", "low", "high", "threshold", "of", "p", "flagged")
+            },
+        }
+        for own in rater_figures(row).by_rater.values()
+        for figure in own
+        if figure.rater in pseudonyms
+    ]
+
+
+class DayOut(Schema):
+    """Ratings of a day in the site's time zone."""
+
+    day: date
+    items: int
+    extra: int
+    gold: int
+    repeats: int
+
+
+class ProgressOut(Schema):
+    """`missing`: {ratings: number of items that lack so many}; `a_day`: ratings in 24 hours over the last seven days;
+    `end`: when the rest is done at that pace; `late`: after `ends_at`. Both null if it can't be said."""
+
+    days: list[DayOut]
+    missing: dict[int, int]
+    a_day: float | None
+    end: datetime | None
+    late: bool
+
+
+@router.get(f"{EVALUATION}/progress", response=ProgressOut, summary="Ratings by day and forecast")
+def study_progress(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, Any]:
+    """Without ratings that are set aside; days newest first."""
+    row = get_evaluation(request, slug, evaluation, May.READ_JUDGEMENTS)
+    timeline = timeline_of(row)
+    return asdict(timeline) | {"missing": dict(timeline.missing)}
+
+
+@router.get(f"{EVALUATION}/payment", response=list[dict[str, Any]], summary="Payment sheet")
+def payment(
+    request: HttpRequest,
+    slug: str,
+    evaluation: Id,
+    form: Literal["", "csv", "xlsx"] = "",
+    names: bool = False,
+) -> HttpResponseBase:
+    """What each rater worked on each day in the site's time zone; as a file with `form`. `rated` is the sum of `items`,
+    `extra`, `set_aside`, `gold`, `training` and `repeats`. `names=1`: user names instead of pseudonyms."""
+    row = get_evaluation(request, slug, evaluation, May.RUN)
+    if form:
+        headers = download_headers(f"payment-{row.run_id}.{form}")
+        content = payment_file(row, form, names=names)
+        return StreamingHttpResponse(content, content_type="application/octet-stream", headers=headers)
+    rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in payment_rows(row, names=names)]
+    return JsonResponse(rows, safe=False)
+
+
+def _refused(error: ValidationError) -> ApiError:
+    fields = {name: " ".join(texts) for name, texts in error.message_dict.items()}
+    return ApiError(422, message=" ".join(error.messages), fields=fields)
 
 
 def _rater(evaluation: Evaluation, pseudonym: str) -> EvaluationRater:

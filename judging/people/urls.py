@@ -9,7 +9,19 @@ from judging.people.guidelines import desk_views as desk_guideline
 from judging.people.guidelines import views as guidelines
 from judging.people.qualification import views as qualifying
 from judging.people.questions import views as asking
-from judging.people.views import adjudication, change, evaluations, gold, groups, inviting, new, states
+from judging.people.views import (
+    adjudication,
+    change,
+    evaluations,
+    exports,
+    gold,
+    groups,
+    inviting,
+    new,
+    payment,
+    states,
+    thresholds,
+)
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
 
@@ -59,6 +71,9 @@ organisers = (
         ),
         path("<int:pk>/raters/<int:rater>/set-aside/", rater_views.set_aside, name="set_aside"),
         path("<int:pk>/raters/<int:rater>/count-again/", rater_views.count_again, name="count_again"),
+        path("<int:pk>/thresholds/", thresholds.thresholds, name="thresholds"),
+        path("<int:pk>/payment/", payment.payment, name="payment"),
+        path("<int:pk>/payment.<str:form>", payment.payment_sheet, name="payment_sheet"),
         path("<int:pk>/items/", evaluations.items, name="items"),
         path("<int:pk>/items/<int:number>/", evaluations.item, name="item"),
         path("<int:pk>/items/<int:number>/reassign/", evaluations.reassign, name="reassign"),
@@ -69,7 +84,7 @@ organisers = (
         path("<int:pk>/gold/", gold.gold, name="gold"),
         path("<int:pk>/differences/", adjudication.inbox, name="inbox"),
         path("<int:pk>/differences/<int:number>/", adjudication.item, name="adjudicate"),
-        path("<int:pk>/ratings.<str:form>", evaluations.export, name="export"),
+        path("<int:pk>/ratings.<str:form>", exports.export, name="export"),
         path("<int:pk>/import/", evaluations.import_ratings, name="import"),
         path("<int:pk>/import/<int:number>/", evaluations.imported, name="imported"),
         path("<int:pk>/import/<int:number>/stop/", evaluations.stop, name="stop_import"),

@@ -184,6 +184,7 @@ table(
     WORK,
     "people:inviting people:groups people:group "
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
+    "people:thresholds people:payment people:payment_sheet "
     "people:change_gold people:rater people:guideline people:qualification people:change "
     "people:questions",
 )
@@ -381,6 +382,7 @@ def rating_places(project: Project, cast: dict[str, User]) -> Places:
         "people:stop_import": {"number": imported.pk},
         "people:answer": {"question": asked.pk},
         "people": {"pk": evaluation.run_id, "number": 1, "rater": first.rater_id, "form": "jsonl"},
+        "people:payment_sheet": {"form": "csv"},
         "desk": {"pk": evaluation.run_id, "token": second.token},
         **{f"desk:{name}_by_number": {"token": second.pk} for name in ("verdict", "skip", "draft")},
     }

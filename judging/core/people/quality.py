@@ -14,6 +14,7 @@ import numpy as np
 from datasets.core.kinds import COMPARISON_CODES, PASS_FAIL, SCORE
 from judging.core.people.criteria import Criterion
 from judging.core.people.item_outcomes import kind_of_item
+from judging.core.people.order_change import order_changes
 from judging.core.statistics.licence import binomial
 from judging.core.statistics.means import (
     Estimate,
@@ -55,7 +56,7 @@ class Thresholds:
 @dataclass(frozen=True, slots=True)
 class RatedValue:
     """A value that counts. `unit`: its row; `shown`: a comparison from the rater's point of view, where `A` stood
-    left."""
+    left; `candidate`: whose answer was rated."""
 
     rater: int
     item: int
@@ -63,6 +64,7 @@ class RatedValue:
     criterion: int
     value: Value
     shown: Value
+    candidate: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class Figure:
 
     `value`: seconds, a share (0…1), or a deviation in the units of the scale (with `low` and `high`); None: too few to
     say. `threshold`: in the same units, beyond which it stands out. `p`: one-sided, against the threshold. `what`: the
-    value, or the side ("A" left, "B" right), whose share it is. `flagged`: see `quality`.
+    value, or the side ("A" left, "B" right), whose share it is. `flagged`: see `quality`. `reorders`: whether the
+    candidates stand in another order without the deviation; None for other figures.
     """
 
     rater: int
@@ -106,6 +109,7 @@ class Figure:
     high: float | None = None
     what: Value = ""
     flagged: bool = False
+    reorders: bool | None = None
 
 
 def quality(ratings: StudyRatings, thresholds: Thresholds) -> dict[int, list[Figure]]:
@@ -144,8 +148,17 @@ def criterion_figures(
             figures.append(value_figure(own, thresholds.value))
     figures += agreement_figures(criterion, values, thresholds.agreement)
     if criterion.gives in (SCORE, PASS_FAIL):
-        figures += deviation_figures(criterion, values, thresholds.deviation_on(criterion))
+        figures += _with_order(
+            deviation_figures(criterion, values, thresholds.deviation_on(criterion)), values
+        )
     return figures
+
+
+def _with_order(figures: Sequence[Figure], values: Sequence[RatedValue]) -> list[Figure]:
+    deviations = {figure.rater: figure.value for figure in figures if figure.value is not None}
+    ratings = [(value.rater, value.candidate, float(value.value)) for value in values]
+    changes = order_changes(ratings, deviations)
+    return [replace(figure, reorders=changes.get(figure.rater)) for figure in figures]
 
 
 def at_least(hits: int, trials: int, chance: float) -> float:

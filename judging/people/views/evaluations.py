@@ -7,8 +7,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -20,13 +20,14 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
 from evalsite.tasks import jobs
-from evalsite.web.headers import download_headers, part_wanted
+from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.item_outcomes import ItemKind
 from judging.core.results_file.records import RefusedLine
 from judging.people import assignments, gold_rule, progress, services, states
 from judging.people.access import get_evaluation, get_item, rates_here
+from judging.people.attention import with_attention
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.inviting.offers import offers_to
@@ -53,7 +54,6 @@ from judging.people.models import (
 )
 from judging.people.notices import organiser_notices
 from judging.people.outcomes import item_kinds, items_of_kind
-from judging.people.rating_export import csv_lines, jsonl_lines
 from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
     WHICH,
@@ -62,20 +62,26 @@ from judging.people.selectors import (
     possible_raters,
     rating_tasks,
 )
+from judging.people.timeline import timeline_of
 from judging.people.views.gold import GoldValuesForm
 from judging.people.views.raters import rater_lines
-from judging.records.seal import sealed_count, sealed_header, sealed_items
+from judging.records.seal import sealed_count, sealed_items
 
 SEE = May.READ_JUDGEMENTS
 
 
 @login_required
 def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
-    """The project's human evaluations, newest first; with ?archived=1 the archived ones."""
+    """The project's human evaluations, newest first, for organisers those that need attention before the others; with
+    ?archived=1 the archived ones."""
     project = access.get_project(request, slug, SEE)
     archived, before = "archived" in request.GET, whole(request.GET.get("before", ""))
     page, further = evaluations_page(project, archived=archived, before=before)
+    organises = May.RUN in access.permissions(request, project) and not archived
+    if organises:
+        page = with_attention(page)
     context = {"evaluations": page, "further": further, "before": before, "archived": archived}
+    context["attention"] = organises and any(evaluation.attention.needed for evaluation in page)  # type: ignore[attr-defined]
     return render(request, "people/list.html", context)
 
 
@@ -87,6 +93,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "evaluation": evaluation,
         "run": evaluation.run,
         "overall": progress.overall(evaluation),
+        "timeline": timeline_of(evaluation),
         **rater_lines(request, evaluation),
         **organiser_notices(evaluation),
         "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
@@ -224,10 +231,13 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     outcome = request.GET.get("outcome", "")
     outcome = outcome if outcome in outcomes else ""
     among = items_of_kind(evaluation, outcome) if outcome else None
-    page, further = items_page(evaluation, which, after, among=among)
+    pseudonyms = dict(evaluation.raters.order_by("pk").values_list("pseudonym", "pk"))
+    rater = request.GET.get("rater", "")
+    rater = rater if rater in pseudonyms else ""
+    page, further = items_page(evaluation, which, after, among=among, rater=pseudonyms.get(rater))
     kinds = item_kinds(evaluation, [item.pk for item in page]) if outcomes else {}
     context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
-    context |= {"outcomes": outcomes, "outcome": outcome}
+    context |= {"outcomes": outcomes, "outcome": outcome, "pseudonyms": list(pseudonyms), "rater": rater}
     context["items"] = [
         (
             item,
@@ -317,25 +327,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _SHOWN = 20
-
-
-@login_required
-def export(request: HttpRequest, slug: str, pk: int, form: str) -> HttpResponseBase:
-    """All verdicts as JSON Lines or CSV; ?names=1 with user names (organisers only), ?history=1 with earlier
-    verdicts."""
-    evaluation = get_evaluation(request, slug, pk, May.READ_JUDGEMENTS)
-    if form not in _TYPES:
-        raise Http404
-    names, history = "names" in request.GET, "history" in request.GET
-    if rates_here(request, evaluation.run):
-        raise PermissionDenied
-    if names and May.RUN not in access.permissions(request, evaluation.run.project):
-        raise PermissionDenied
-    lines = (jsonl_lines if form == "jsonl" else csv_lines)(evaluation, names=names, history=history)
-    headers = download_headers(f"ratings-{evaluation.run_id}.{form}") | sealed_header(evaluation.run)
-    return StreamingHttpResponse(lines, content_type=_TYPES[form], headers=headers)
 
 
 @upload_page

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import date
-from statistics import median
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
@@ -31,6 +28,7 @@ from judging.people.labels import labelled_values, value_label, values_of
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Rating, RatingKind, SkipReason
 from judging.people.rater_figures import rater_figures
 from judging.people.set_aside import rater_count_again, rater_set_aside
+from judging.people.work import work_of
 from judging.records.seal import sealed_items
 
 WHICH = {"all": Q(), "skipped": Q(kind=RatingKind.SKIP), "comments": ~Q(comment="")}
@@ -39,30 +37,14 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class FigureLine:
-    """A figure as texts; `limit` says beyond what it stands out."""
+    """A figure as texts; `limit` says beyond what it stands out, `note` what it does to the candidates' order."""
 
     figure: Figure
     name: str
     criterion: str
     value: str
     limit: str
-
-
-@dataclass(slots=True)
-class Day:
-    """A rater's work on a day in the site's time zone: ratings and skips that were not undone, and active seconds,
-    those of changes and undone ones too."""
-
-    day: date
-    rated: int = 0
-    skipped: int = 0
-    active: float = 0
-    times: list[float] = field(default_factory=list)
-
-    @property
-    def pace(self) -> float | None:
-        """Median active seconds of a rating."""
-        return median(self.times) if self.times else None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +57,20 @@ class Flagged:
 
 def rater_lines(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation's `raters` for its page; for organisers those who stand out come first, and are `flagged`."""
-    lines = progress.rater_lines(evaluation)
+    lines, figures = progress.rater_lines(evaluation), rater_figures(evaluation)
+    for row, _gold, _repeats in lines:
+        row.median_seconds = figures.medians.get(row.pk)  # type: ignore[attr-defined]
     if May.RUN not in access.permissions(request, evaluation.run.project):
         return {"raters": lines}
-    figures = rater_figures(evaluation)
-    flagged = []
-    for row, _gold, _repeats in lines:
-        own = [figure for figure in figures.get(row.pk, ()) if figure.flagged]
-        if own:
-            flagged.append(Flagged(row, [figure_line(evaluation, figure) for figure in own]))
+    flags = figures.flagged
+    flagged = [
+        Flagged(row, [figure_line(evaluation, figure) for figure in flags[row.pk]])
+        for row, _gold, _repeats in lines
+        if row.pk in flags
+    ]
     standing_out = {entry.rater.pk for entry in flagged}
     raters = sorted(lines, key=lambda line: line[0].pk not in standing_out)
-    return {"raters": raters, "flagged": flagged, "standing_out": standing_out}
+    return {"raters": raters, "flagged": flagged, "standing_out": standing_out, "current": figures.current}
 
 
 class SetAsideForm(forms.Form):
@@ -151,14 +135,15 @@ def _page(
     own, sealed = Rating.objects.filter(rater=row), sealed_items(evaluation.run)
     seen = own.filter(WHICH[which]).exclude(assignment__item__row__in=sealed)
     page, further = newest_first(seen.select_related("assignment__item"), PER_PAGE, before)
-    reasons = dict(SkipReason.choices)
+    reasons, figures = dict(SkipReason.choices), rater_figures(evaluation)
     context: dict[str, Any] = {
         "evaluation": evaluation,
         "rater": row,
         "form": form,
         "counted": Assignment.objects.counted().filter(rater=row).count(),
-        "figures": [figure_line(evaluation, figure) for figure in rater_figures(evaluation).get(row.pk, ())],
-        "days": days_of(own),
+        "figures": [figure_line(evaluation, figure) for figure in figures.by_rater.get(row.pk, ())],
+        "current": figures.current,
+        "days": list(reversed(work_of(evaluation, row).get(row.pk, []))),
         "sealed": own.filter(assignment__item__row__in=sealed).count() if sealed else 0,
         "which": which,
         "before": before,
@@ -171,27 +156,11 @@ def _page(
     return render(request, "people/rater.html", context, status=422 if form.errors else 200)
 
 
-def days_of(ratings: QuerySet[Rating]) -> list[Day]:
-    """A rater's work by day, newest first."""
-    days: dict[date, Day] = {}
-    undone = set(ratings.exclude(of=None).values_list("of", flat=True))
-    for pk, kind, at, seconds in ratings.order_by("pk").values_list("pk", "kind", "at", "seconds"):
-        local = timezone.localtime(at, timezone.get_default_timezone()).date()
-        day = days.setdefault(local, Day(local))
-        day.active += seconds
-        if pk in undone:
-            continue
-        day.rated += kind == RatingKind.VERDICT
-        day.skipped += kind == RatingKind.SKIP
-        if kind == RatingKind.VERDICT and seconds > 0:
-            day.times.append(seconds)
-    return sorted(days.values(), key=lambda day: day.day, reverse=True)
-
-
 def figure_line(evaluation: Evaluation, figure: Figure) -> FigureLine:
     """A figure with its name and values as texts."""
     criterion = "" if figure.criterion is None else evaluation.criteria[figure.criterion].name
-    return FigureLine(figure, _name_of(evaluation, figure), criterion, _value_of(figure), _limit_of(figure))
+    texts = _name_of(evaluation, figure), criterion, _value_of(figure), _limit_of(figure), _note_of(figure)
+    return FigureLine(figure, *texts)
 
 
 def _name_of(evaluation: Evaluation, figure: Figure) -> str:
@@ -221,6 +190,14 @@ def _value_of(figure: Figure) -> str:
         return score(figure.value, 2)
     ends = {"mean": score(figure.value, 2), "low": score(figure.low, 2), "high": score(figure.high, 2)}
     return _("%(mean)s (%(low)s to %(high)s)") % ends
+
+
+def _note_of(figure: Figure) -> str:
+    if figure.reorders is None:
+        return ""
+    if figure.reorders:
+        return _("Without it the candidates stand in another order.")
+    return _("The candidates' order stays the same without it.")
 
 
 def _limit_of(figure: Figure) -> str:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evalsite.accounts.models import Project, Role, User
+from evalsite.models import Derived, Job
 from judging.people import assignments, ratings
 from judging.people.models import Evaluation, Rating
 from judging.people.rater_figures import rater_figures, study_ratings
-from judging.people.views.raters import days_of
+from judging.people.work import work_of
+from tests.api import Api
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import give, make_evaluation
+from tests.working import do_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -52,19 +56,22 @@ def test_figures_are_computed_from_ratings_in_a_few_queries(evaluation: Evaluati
     assert (len(study.values), len(study.seconds[raters["R1"]])) == (120, 20)
     assert study.repeats[raters["R1"], 0].hits == study.repeats[raters["R1"], 0].of == 4
     figures = rater_figures(evaluation)
-    flagged = {name: {figure.name for figure in figures[pk] if figure.flagged} for name, pk in raters.items()}
+    flagged = {
+        name: {figure.name for figure in figures.by_rater[pk] if figure.flagged}
+        for name, pk in raters.items()
+    }
     assert flagged.pop("R6") >= {"time", "agreement"}
     assert not any(flagged.values())
     with CaptureQueriesContext(connection) as queries:
-        assert rater_figures(evaluation) == figures
-    assert len(queries) <= 5
+        assert rater_figures(evaluation).by_rater == figures.by_rater
+    assert len(queries) <= 6
 
 
 def test_a_rating_that_is_undone_counts_in_no_figure(evaluation: Evaluation, project: Project) -> None:
     user = User.objects.get(username="rater6")
-    before = rater_figures(evaluation)
+    before = rater_figures(evaluation).by_rater
     ratings.undo(evaluation=evaluation, user=user, key=uuid4())
-    assert rater_figures(evaluation) != before
+    assert rater_figures(evaluation).by_rater != before
 
 
 def test_who_stands_out_comes_first_on_the_organisers_page_and_has_a_page(
@@ -123,18 +130,52 @@ def test_days_are_those_of_the_site_and_leave_out_what_was_undone(
     ratings.undo(evaluation=evaluation, user=rita, key=uuid4())
     Rating.objects.update(at=datetime(2026, 5, 1, 12, tzinfo=UTC))
     Rating.objects.filter(pk=late.pk).update(at=datetime(2026, 5, 1, 17, tzinfo=UTC))
-    newest, oldest = days_of(Rating.objects.filter(rater__user=rita))
+    [(oldest, newest)] = work_of(evaluation).values()
     assert (str(newest.day), newest.rated, newest.pace, newest.active) == ("2026-05-02", 1, 10, 10)
-    assert (str(oldest.day), oldest.rated, oldest.skipped, oldest.pace) == ("2026-05-01", 1, 0, 30)
+    assert (str(oldest.day), oldest.rated, oldest.counts["skips"], oldest.pace) == ("2026-05-01", 1, 0, 30)
 
 
-def test_figures_that_take_long_are_not_computed_for_each_new_rating(
-    evaluation: Evaluation, project: Project, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_computes_those_of_a_large_evaluation_which_a_page_does_not_wait_for(
+    evaluation: Evaluation, alice: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.people.rater_figures.QUICK", 0.0)
-    monkeypatch.setattr("judging.people.rater_figures.RECOMPUTE_FACTOR", 1e9)
     before = rater_figures(evaluation)
+    monkeypatch.setattr("judging.people.rater_figures.AT_ONCE", 10)
     ratings.undo(evaluation=evaluation, user=User.objects.get(username="rater6"), key=uuid4())
-    assert rater_figures(evaluation) == before
-    monkeypatch.setattr("judging.people.rater_figures.QUICK", 60.0)
-    assert rater_figures(evaluation) != before
+    Derived.objects.update(computed_at=timezone.now() - timedelta(hours=1))
+    after = rater_figures(evaluation)
+    assert (after.by_rater, after.current, before.current) == (before.by_rater, False, True)
+    assert "newer ratings" in client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/").text
+    do_jobs("rater_figures")
+    newest = rater_figures(evaluation)
+    assert newest.current
+    assert newest.by_rater != before.by_rater
+
+
+def test_a_job_is_not_asked_for_again_at_once(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater_figures(evaluation)
+    monkeypatch.setattr("judging.people.rater_figures.AT_ONCE", 10)
+    ratings.undo(evaluation=evaluation, user=User.objects.get(username="rater6"), key=uuid4())
+    assert not rater_figures(evaluation).current
+    assert not Job.objects.exists()
+
+
+def test_a_threshold_that_an_organiser_sets_decides_what_stands_out(
+    evaluation: Evaluation, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    address = f"/p/physics/evaluations/{evaluation.run_id}/"
+    client = client_of(alice)
+    assert "70" in client.get(f"{address}thresholds/").text
+    lax = {"time": 1, "side": 100, "value": 100, "agreement": 100, "deviation": 4, "repeats": 1}
+    wrong = client.post(f"{address}thresholds/", lax | {"side": 0})
+    assert (wrong.status_code, "over 0" in wrong.text) == (422, True)
+    assert "stands out" in client.get(address).text
+    assert client.post(f"{address}thresholds/", lax).status_code == 302
+    assert "stands out" not in client.get(address).text
+    assert client_of(bob).get(f"{address}thresholds/").status_code in (403, 404)
+    path = f"projects/physics/evaluations/{evaluation.run_id}/thresholds"
+    api = Api(alice)
+    assert api.get(path).json()["side"] == 1
+    assert api.post(path, {"side": 0.7}).json()["side"] == 0.7
+    assert api.post(path, {"side": 7}).status_code == 422
