@@ -79,6 +79,7 @@ class JudgingConfig(AppConfig):
         "succession": "judging.trust.succession.services",
         "remove_deleted": "judging.deletion.services",
         "send_to_people": "judging.people.asking.rules",
+        "watch_judge": "judging.trust.watch.steps",
     }
     short_jobs = ("compute_figures", "compute_slices")
     reconcilers = (
@@ -88,6 +89,8 @@ class JudgingConfig(AppConfig):
         "judging.trust.drill_pages.services.drills_finish",
         "judging.trust.events.tell_of_dates",
         "judging.trust.succession.services.successions_finish",
+        "judging.trust.watch.servers.servers_store",
+        "judging.trust.watch.steps.watches_due",
     )
 
     def ready(self) -> None:

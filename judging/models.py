@@ -23,3 +23,4 @@ import judging.transfer.results_import.models
 import judging.trust.drill_pages.models
 import judging.trust.models
 import judging.trust.succession.models
+import judging.trust.watch.models

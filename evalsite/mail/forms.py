@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evalsite.mail.models import MailAddress
 
-SWITCHES = ("mentions", "ratings", "runs", "invitations", "resets")
+SWITCHES = ("mentions", "ratings", "runs", "alarms", "invitations", "resets")
 
 
 class MailForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time

@@ -15,6 +15,7 @@ class Kind(models.TextChoices):
     MENTIONS = "mentions"
     RATINGS = "ratings"
     RUNS = "runs"
+    ALARMS = "alarms"
     INVITATIONS = "invitations"
     RESETS = "resets"
 
@@ -31,6 +32,7 @@ class MailAddress(models.Model):
     mentions = models.BooleanField(_("Mentions in comments, at once"), default=True)
     ratings = models.BooleanField(_("Ratings that wait, once a day"), default=True)
     runs = models.BooleanField(_("Runs that I started and that finished"), default=True)
+    alarms = models.BooleanField(_("Alarms of watched judges"), default=True, db_default=True)
     invitations = models.BooleanField(_("Invitations to projects"), default=True)
     resets = models.BooleanField(_("Links to reset my password"), default=True)
     digest_on = models.DateField(null=True, help_text="the reader's day of the last daily mail")

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from judging.core.judges.reply import OF_SERVER
 from judging.core.replies import Parsed, Place
 from judging.core.values import Outcome, Value
 
@@ -116,7 +117,7 @@ class JudgeCall:
         """The reply as templates and postprocess see it in `judge_resps`."""
         if self.failure is not None:
             return {"content": None, "error": f"{self.failure.code}: {self.failure.detail}".rstrip(": ")}
-        return self.reply or {}
+        return {name: value for name, value in (self.reply or {}).items() if name not in OF_SERVER}
 
     def of_pair(self, seen: dict[str, Any]) -> dict[str, Any]:
         """The request or reply as seen in a comparison of candidates, where both orders are asked."""

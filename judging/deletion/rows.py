@@ -109,6 +109,7 @@ from judging.trust.models import (
     Suspension,
 )
 from judging.trust.succession.models import Succession
+from judging.trust.watch.models import Sitting, Watch
 
 BATCH = 1_000
 Checkpoint = Callable[[], None]
@@ -190,6 +191,8 @@ OF_PROJECT: tuple[tuple[type[Model], str], ...] = (
     (EvidenceRules, "project"),
     (Drill, "project"),
     (Succession, "project"),
+    (Sitting, "watch__licence__metric_version__metric__project"),
+    (Watch, "licence__metric_version__metric__project"),
     (Suspension, "licence__metric_version__metric__project"),
     (Licence, "metric_version__metric__project"),
     (TrainLabel, "metric__project"),
@@ -279,6 +282,7 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     Drill.objects.filter(run=run).update(run=None)
     Succession.objects.filter(run=run).update(run=None)
     Drill.objects.filter(answers_in=run).update(answers_in=None)
+    Sitting.objects.filter(run=run).update(run=None)
     delete_ids(Run, [run.pk])
 
 
@@ -342,6 +346,7 @@ def _delete_version(version: Version, checkpoint: Checkpoint) -> None:
     FileImport.objects.filter(version=version).update(version=None)
     SealedTest.objects.filter(version=version).update(version=None)
     Drill.objects.filter(version=version).update(version=None)
+    Watch.objects.filter(version=version).update(version=None)
     delete_ids(Version, [version.pk])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from judging.core.asking_again import ASKED_AGAIN, correction, further_request, prompt_of, with_further_call
 from judging.core.injection_check import holds_verdict
 from judging.core.judges.client import AskResult
+from judging.core.judges.reply import OF_SERVER, Reply
 from judging.core.judges.settings import Request, build_request
 from judging.core.metric_definition import MetricDefinition, Script
 from judging.core.pipeline import read_call, result_by_rules
@@ -306,7 +307,7 @@ def as_judge_call(
     reply = ask_result.reply_to_read or ask_result.reply
     return record(
         ask_result.request,
-        {name: getattr(reply, name) for name in _REPLY_SEEN} if reply else None,
+        _seen(reply) if reply else None,
         Failure(error.code, error.message) if error else None,
         [call.record() for call in ask_result.calls],
         seconds=ask_result.seconds,
@@ -315,3 +316,8 @@ def as_judge_call(
         completion_tokens=ask_result.usage.completion_tokens,
         digest=digest,
     )
+
+
+def _seen(reply: Reply) -> dict[str, Any]:
+    of_server = {name: said for name in OF_SERVER if (said := getattr(reply, name))}
+    return {name: getattr(reply, name) for name in _REPLY_SEEN} | of_server

@@ -258,6 +258,10 @@ class RunMetric(models.Model):
     name = models.CharField(max_length=200)
     definition = models.TextField()
     metric_version = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    servers = models.JSONField(
+        null=True,
+        help_text="[[judge, model, fingerprint, server version, replies]] of its replies; null: not counted yet",
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "number"], name="run_metric_once")]

@@ -17,6 +17,7 @@ from evalsite.accounts.models import Project
 from judging.core.charts.inline import mini_interval, trend
 from judging.people.access import hidden_among
 from judging.records.models import Run
+from judging.records.servers import changes_among
 from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, comparable, outcomes
 from judging.reports.selectors import series_of
 
@@ -36,6 +37,9 @@ class BoardScore:
     address: str
     trend: str = ""
     run: Run | None = None
+
+
+CHANGES_SHOWN = 5
 
 
 @login_required
@@ -76,6 +80,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         if candidate
         else [],
         "left_out": _left_out(mine, columns),
+        "server_changes": changes_among(mine)[-CHANGES_SHOWN:],
     }
     return render(request, "reports/leaderboard.html", context)
 

@@ -35,6 +35,7 @@ from judging.filters.judgement_filter import Filters
 from judging.messages import localized, reason_sentence, why_no_answer
 from judging.records.access import get_run
 from judging.records.models import PEOPLE, JudgementState, Run
+from judging.records.servers import server_changes
 from judging.runs import selectors, services
 from judging.runs.endpoint_outages import endpoint_states, endpoint_to_fix, failing, nothing_answers
 from judging.runs.forms import RunForm, create_once, raise_budget_form
@@ -161,6 +162,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context["metrics"] = selectors.frozen_metrics(run)
     if run.imported:
         context["imported"] = selectors.imported_facts[0](run)
+    context["server_changes"] = server_changes(run)
     context["further_rows"] = run.version.valid_rows - run.rows
     context["further"] = context["further_rows"] * run.total // max(1, run.rows)
     context["candidates"] = [

@@ -88,8 +88,9 @@ def unread_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
 def notices_of(user: User, projects: QuerySet[Project]) -> QuerySet[Notice]:
     """A user's notices in these projects, newest first, with their comment or action."""
     parts = ("project", "comment__author", "comment__run", "action__run", "action__by", "webhook")
+    watched = "watch__licence__metric_version__metric"
     notices = Notice.objects.filter(user=user, project__in=projects.values("pk"))
-    return notices.select_related(*parts).order_by("-pk")
+    return notices.select_related(*parts, watched).order_by("-pk")
 
 
 def mark_read(user: User, only: int | None = None) -> int:

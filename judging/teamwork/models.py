@@ -169,13 +169,14 @@ class Comment(AboutAnswer):
 
 class Notice(models.Model):
     """A notification for a user who was mentioned in a comment or got an assignment, or whose project's webhook was
-    turned off."""
+    turned off, or the watch of whose judge raised an alarm."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, db_index=False, related_name="+")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, null=True, related_name="notices")
     action = models.ForeignKey(ReviewAction, on_delete=models.CASCADE, null=True, related_name="notices")
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, related_name="+")
+    watch = models.ForeignKey("judging.Watch", on_delete=models.CASCADE, null=True, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     read_at = models.DateTimeField(null=True)
 

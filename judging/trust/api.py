@@ -14,6 +14,7 @@ from evalsite.api.lists import Cursor, Limit, Page, cursor_of, text_at
 from judging.trust.drill_pages.models import Drill
 from judging.trust.judges import Judge, judges_of
 from judging.trust.report_figures import licence_entry
+from judging.trust.watch.results import watch_out
 
 router = Router()
 
@@ -44,15 +45,35 @@ class DrillOut(Schema):
     document: dict[str, Any]
 
 
+class WatchOut(Schema):
+    """The watch of a judge that has not ended. `state`: learning, watching, paused or alarm; `problem`: why paused.
+    `schedule`: five cron fields, empty for checks after runs; `due_at`: of the next one by schedule. `checks`: how many
+    count since the baseline began; `last`: of the newest {number, at, share, agreement, shift, nearness, alarm}, null
+    before the first. `sight`: {sentinels, by_itself, turned, found}, null while it learns."""
+
+    id: int
+    state: str
+    problem: str
+    sentinels: int
+    schedule: str
+    due_at: datetime | None
+    ceiling_calls: int
+    checks: int
+    last: dict[str, Any] | None
+    sight: dict[str, Any] | None
+
+
 class JudgeOut(Schema):
     """A version of a metric with judge models. `licence`: as in the report's `licences`, with its `id`; null without
-    one. `drill`: the newest that finished, null without one. `runs`: those that used the version, newest first."""
+    one. `drill`: the newest that finished, null without one. `watch`: of that licence, null without one. `runs`: those
+    that used the version, newest first."""
 
     metric: str
     metric_id: int
     version: int
     judges: list[str]
     agreement: AgreementOut | None
+    watch: WatchOut | None
     licence: dict[str, Any] | None
     drill: DrillOut | None
     runs: list[RunOut]
@@ -79,6 +100,7 @@ def _out(judge: Judge) -> dict[str, Any]:
         if licence
         else None,
         "drill": judge.drill and _drill_out(judge.drill),
+        "watch": watch_out(judge.watch) if judge.watch else None,
         "runs": [{"id": run.pk, "name": run.name} for run in judge.runs],
     }
 

@@ -162,12 +162,12 @@ def _line(row: WholeRow, fmt: str, planted: Planted, metric: MetricDefinition) -
     texts = [*untouched, *planted.texts.items()]
     answers = [(name, json.dumps(response | {"content": text}, ensure_ascii=False)) for name, text in texts]
     drawn_from = {"line": answer.line, "model": answer.model, "response": answer.number}
-    raw = json.loads(row.raw) if fmt not in LEGACY else _modern(row.raw, fmt)
+    raw = json.loads(row.raw) if fmt not in LEGACY else modern_row(row.raw, fmt)
     text = json.dumps(raw | {DRILLED_FROM: drawn_from}, ensure_ascii=False)
     return as_json(replace(row, raw=text, answers=answers), "judge_only")
 
 
-def _modern(raw: str, fmt: str) -> dict[str, Any]:
+def modern_row(raw: str, fmt: str) -> dict[str, Any]:
     """A row of a legacy format in that of today."""
     computed = ("question", "gt", "history")
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from evalsite.accounts.models import Project
 from judging.core.licensing import definition_hash
@@ -32,6 +33,12 @@ class Judge:
     licence: Licence | None = None
     state: LicenceState | None = None
     drill: Drill | None = None
+
+    @property
+    def watch(self) -> Any:
+        """The watch of its licence that has not ended; None without one."""
+        watches = self.licence.watches.all() if self.licence else ()
+        return next((watch for watch in watches if watch.active), None)
 
     @property
     def agreement(self) -> Rate | None:
@@ -90,7 +97,11 @@ class _Licences:
     @classmethod
     def of(cls, project: Project) -> _Licences:
         licences = Licence.objects.filter(metric_version__metric__project=project)
-        oldest_first = list(licences.select_related("opening__test__split").order_by("opened_at", "pk"))
+        oldest_first = list(
+            licences.select_related("opening__test__split")
+            .prefetch_related("watches")
+            .order_by("opened_at", "pk")
+        )
         return cls(
             {licence.metric_version_id: licence for licence in oldest_first},
             {licence.definition_hash: licence for licence in oldest_first},

@@ -34,6 +34,7 @@ def _page(request: HttpRequest, row: Licence, status: int = 200, **more: Any) ->
         "licence": row,
         "page": licence_page(row),
         "suspensions": row.suspensions.select_related("lifted_by").order_by("-pk"),
+        "watches": row.watches.order_by("-pk"),
         "lift_form": LiftForm(),
         "expiry_form": ExpiryForm(
             initial={"expires_on": row.expires_at and timezone.localtime(row.expires_at).date()}

@@ -139,20 +139,42 @@ class Licence(models.Model):
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
     lapse_told = models.BooleanField(default=False, help_text="webhooks were told that its date has come")
+    fingerprints = models.JSONField(
+        null=True, help_text="of the judges' servers in the test; null: not known"
+    )
 
     class Meta:
         indexes = [models.Index(fields=["metric_version", "-opened_at"], name="licence_newest")]
+
+
+class Cause(models.TextChoices):
+    """What suspended a licence of itself."""
+
+    ALARM = (
+        "alarm",
+        _("The watch of this judge raised an alarm: its verdicts on the sentinel answers have changed."),
+    )
+    FINGERPRINT = (
+        "fingerprint",
+        _("The judge's server has a fingerprint that was not seen in the test: its model may have changed."),
+    )
 
 
 class Suspension(models.Model):
     """A time in which a licence does not hold, until somebody who manages the project lifts it with a reason."""
 
     licence = models.ForeignKey(Licence, on_delete=models.CASCADE, related_name="suspensions")
-    reason = models.TextField()
+    reason = models.TextField(help_text="'' if there is a cause")
+    cause = models.CharField(max_length=11, choices=Cause.choices, blank=True, default="", db_default="")
     at = models.DateTimeField(auto_now_add=True)
     lifted_at = models.DateTimeField(null=True)
     lifted_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     lifted_because = models.TextField(blank=True, default="")
+
+    @property
+    def sentence(self) -> str:
+        """Why, in the reader's language."""
+        return str(self.get_cause_display()) if self.cause else self.reason
 
 
 class LicenceThresholds(models.Model):
@@ -163,6 +185,11 @@ class LicenceThresholds(models.Model):
     trends_kappa = models.FloatField(default=USUAL.trends_kappa)
     gates_rate = models.FloatField(default=USUAL.gates_rate)
     gates_kappa = models.FloatField(default=USUAL.gates_kappa)
+    fingerprints_suspend = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="whether a server fingerprint that was not seen in the test suspends a licence",
+    )
 
     def values(self) -> Thresholds:
         return Thresholds(self.trends_rate, self.trends_kappa, self.gates_rate, self.gates_kappa)

@@ -85,7 +85,7 @@ def licence_entry(
         "judge": licence.judge if licence else judge,
         "use": licence.use or None if licence and state == LicenceState.VALID else None,
         "state": state.value if state else "none",
-        "reason": suspension.reason if suspension else None,
+        "reason": suspension.sentence if suspension else None,
         "dataset": licence.dataset_name if licence else None,
         "version": licence.dataset_version if licence else None,
         "opened_at": licence.opened_at.isoformat() if licence else None,

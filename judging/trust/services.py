@@ -325,30 +325,41 @@ def thresholds_of(project: Project) -> Thresholds:
     return stored.values() if stored else Thresholds()
 
 
+def fingerprints_suspend(project: Project) -> bool:
+    """Whether a server fingerprint that was not seen in the test suspends a licence."""
+    stored = LicenceThresholds.objects.filter(project=project).first()
+    return stored.fingerprints_suspend if stored else True
+
+
 @transaction.atomic
-def thresholds_change(*, project: Project, thresholds: Thresholds, user: User | None = None) -> None:
-    """Licences that were given keep theirs. Raises ValidationError for a share outside 0…1, or gates below trends."""
+def thresholds_change(
+    *, project: Project, thresholds: Thresholds, fingerprints: bool = True, user: User | None = None
+) -> None:
+    """Licences that were given keep theirs. `fingerprints`: whether a server fingerprint that was not seen in the test
+    suspends a licence. Raises ValidationError for a share outside 0…1, or gates below trends."""
     values = asdict(thresholds)
     if not all(0 <= value <= 1 for value in values.values()):
         raise ValidationError(_("Thresholds lie between 0 and 1."))
     if thresholds.gates_rate < thresholds.trends_rate or thresholds.gates_kappa < thresholds.trends_kappa:
         raise ValidationError(_("Gates need at least the thresholds of trends."))
-    LicenceThresholds.objects.update_or_create(project=project, defaults=values)
-    record(Action.THRESHOLDS_CHANGED, project=project, thing=project, by=user, **values)
+    stored = values | {"fingerprints_suspend": fingerprints}
+    LicenceThresholds.objects.update_or_create(project=project, defaults=stored)
+    record(Action.THRESHOLDS_CHANGED, project=project, thing=project, by=user, **stored)
 
 
 @transaction.atomic
-def licence_suspend(*, licence: Licence, reason: str) -> Suspension:
-    """Make a licence not hold until it is lifted. Returns the suspension in force if there is one."""
+def licence_suspend(*, licence: Licence, reason: str = "", cause: str = "") -> Suspension:
+    """Make a licence not hold until it is lifted; for a reason, or a `Cause`. Returns the suspension in force if there
+    is one."""
     Licence.objects.select_for_update().get(pk=licence.pk)
     in_force = licence.suspensions.filter(lifted_at=None).first()
     if in_force:
         return in_force
     metric = licence.metric_version.metric
     results_outdate(metric=metric)
-    record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason)
+    record(Action.LICENCE_SUSPENDED, project=metric.project, thing=metric, reason=reason or cause)
     emit_licence(Event.LICENCE_SUSPENDED, licence, LicenceState.SUSPENDED)
-    return Suspension.objects.create(licence=licence, reason=reason)
+    return Suspension.objects.create(licence=licence, reason=reason, cause=cause)
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from evalsite import access
 from evalsite.access import May, signed_in
 from judging.core.statistics.licence import Thresholds
-from judging.trust.services import thresholds_change, thresholds_of
+from judging.trust.services import fingerprints_suspend, thresholds_change, thresholds_of
 
 
 def _field(label: Any, help_text: Any) -> forms.FloatField:
@@ -33,17 +33,26 @@ class ThresholdsForm(forms.Form):
     )
     gates_rate = _field(gettext_lazy("Gates: rates"), gettext_lazy("At least that of trends."))
     gates_kappa = _field(gettext_lazy("Gates: kappa"), gettext_lazy("At least that of trends."))
+    fingerprints_suspend = forms.BooleanField(
+        label=gettext_lazy("A server fingerprint that was not seen in the test suspends a licence"),
+        required=False,
+    )
 
 
 @login_required
 def thresholds(request: HttpRequest, slug: str) -> HttpResponse:
     """Change the thresholds of later openings."""
     project = access.get_project(request, slug, May.MANAGE)
-    form = ThresholdsForm(request.POST or None, initial=asdict(thresholds_of(project)))
+    initial = asdict(thresholds_of(project)) | {"fingerprints_suspend": fingerprints_suspend(project)}
+    form = ThresholdsForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
+        suspend = form.cleaned_data.pop("fingerprints_suspend")
         try:
             thresholds_change(
-                project=project, thresholds=Thresholds(**form.cleaned_data), user=signed_in(request)
+                project=project,
+                thresholds=Thresholds(**form.cleaned_data),
+                fingerprints=suspend,
+                user=signed_in(request),
             )
         except ValidationError as error:
             form.add_error(None, error)

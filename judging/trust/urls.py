@@ -8,6 +8,7 @@ from judging.trust import improve_views, judges_views, licence_views, suggest_vi
 from judging.trust.drill_pages import views as drill_views
 from judging.trust.gallery import views as gallery_views
 from judging.trust.succession import views as succession_views
+from judging.trust.watch import views as watch_views
 
 app_name = "trust"
 IN_RUN = "tests/<int:split>/disagreements/<int:run_metric>"
@@ -37,6 +38,11 @@ urlpatterns = [
     path(f"{IN_RUN}/<int:judgement>/example/", improve_views.take_example, name="take_example"),
     path(f"{IN_RUN}/<int:judgement>/doubt/", improve_views.doubt, name="doubt"),
     path("licences/<int:licence>/", licence_views.licence, name="licence"),
+    path("licences/<int:licence>/watch/", watch_views.begin, name="watch_begin"),
+    path("watches/<int:watch>/", watch_views.watch, name="watch"),
+    path("watches/<int:watch>/schedule/", watch_views.schedule, name="watch_schedule"),
+    path("watches/<int:watch>/ceilings/", watch_views.ceilings, name="watch_ceilings"),
+    path("watches/<int:watch>/end/", watch_views.end, name="watch_end"),
     path("licences/<int:licence>/expiry/", licence_views.expire, name="expire"),
     path("licences/<int:licence>/suspensions/<int:suspension>/lift/", licence_views.lift, name="lift"),
 ]

@@ -54,6 +54,7 @@ from judging.trust.drill_pages.models import Drill
 from judging.trust.models import Licence, Measurement, PromptSuggestion, Suspension
 from judging.trust.sources import Source
 from judging.trust.succession.models import Succession
+from judging.trust.watch.models import Watch
 from tests.conftest import ClientOf, person
 from tests.datasets.conftest import answers, jsonl, question, upload
 from tests.judging.judged import a_judged_run, first_of
@@ -237,6 +238,10 @@ table(
 table(POST, WORK, "look:propose")
 table(GET, WORK, "rubrics:row")
 table(POST, WORK, "rubrics:draft rubrics:decide")
+table(GET, READ, "trust:watch")
+table(GET, WORK, "trust:watch_begin")
+table(POST, WORK, "trust:watch_schedule trust:watch_end")
+table(POST, MANAGE, "trust:watch_ceilings")
 table(GET, READ, "trust:align trust:licence trust:versions trust:agreement trust:disagreements")
 table(POST, WORK, "trust:take_example trust:doubt trust:decide")
 table(GET, READ, "trust:drills trust:drill trust:drill_items trust:successions trust:succession")
@@ -481,7 +486,7 @@ def trust_places(project: Project, cast: dict[str, User]) -> Places:
     draft = PromptSuggestion.objects.create(
         split=split, metric_version=metric.versions.get(), state="draft", model="m", template="x"
     )
-    of_test["suggestion"] = draft.pk
+    of_test |= {"suggestion": draft.pk, "watch": a_watch(licence).pk}
     drill = Drill.objects.create(
         project=project, metric_version=metric.versions.get(), run=run, dataset_version=1, rows=1
     )
@@ -500,7 +505,24 @@ def trust_places(project: Project, cast: dict[str, User]) -> Places:
         "trust:succession_margin": of_succession,
         "trust": {"metric": metric.pk, "pk": drill.pk, "defect": "empty", **of_test, **of_card},
         "trust:lift": {"fields": {"reason": "x"}},
+        "trust:watch_ceilings": {"watch": of_test["watch"], "fields": {"calls": 500}},
     }
+
+
+def a_watch(licence: Licence) -> Watch:
+    """The watch of another licence that says the same."""
+    watched = Licence.objects.get(pk=licence.pk)
+    watched.pk = None
+    watched.save()
+    return Watch.objects.create(
+        licence=watched,
+        seed=1,
+        sentinels=[],
+        definition=licence.metric_version.definition,
+        sitting_calls=30,
+        ceiling_calls=1200,
+        created_at=timezone.now(),
+    )
 
 
 def run_places(project: Project, cast: dict[str, User], version: Version) -> Places:

@@ -17,7 +17,7 @@ import msgspec
 from judging.core.judges.error_responses import error_for_status, reset_seconds
 from judging.core.judges.errors import Interrupted, JudgeError, Unreachable, Unusable
 from judging.core.judges.http_clients import body_of, network_error, network_errors, request_headers
-from judging.core.judges.outside_text import shown_message
+from judging.core.judges.outside_text import MAX_NAME, clean, shown_message
 from judging.core.judges.reply import CONTENT_FILTER, Reply, Usage
 from judging.core.judges.reply_reader import OnText, ReplyReader
 from judging.core.judges.settings import JudgeSettings, Request, without
@@ -302,7 +302,9 @@ async def ask(
             if not call.assembly.done:
                 raise call.failure(error) from error
         reply = call.assembly.finish(call.now() - call.started, call.first_token)
-        return replace(reply, closed_for=call.closed_for) if call.closed_for else reply
+        if call.closed_for or call.server:
+            return replace(reply, closed_for=call.closed_for, server=call.server)
+        return reply
 
 
 @contextmanager
@@ -328,6 +330,7 @@ class _RequestInFlight:
         self.started = self.now()
         self.first_token: float | None = None
         self.closed_for: float | None = None
+        self.server: str | None = None
         self.waiting_for = "timeout_first_byte"
         self.ends = self.started + self.timeouts.whole
         self.assembly = ReplyReader()
@@ -337,6 +340,7 @@ class _RequestInFlight:
             body = await _start_of(response)
             raise error_for_status(response.status_code, response.headers, body, self.request)
         self.closed_for = reset_seconds(response.headers, unknown="1")
+        self.server = clean(response.headers.get("server", ""))[:MAX_NAME] or None
         assembly = self.assembly = ReplyReader(
             response.status_code, self.on_text, self.request, self.as_chunk
         )

@@ -9,6 +9,9 @@ CONTENT_FILTER = "content_filter"
 REFUSED = (CONTENT_FILTER, "sensitive")
 """The finish reasons of a reply that its server refused or filtered."""
 
+OF_SERVER = ("fingerprint", "server")
+"""What a reply says of its server besides the model's name; stored, but not seen by templates and scripts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -23,7 +26,8 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A reply; `finish_reason` "length" means that it was cut off by its token limit. `closed_for`: seconds for which
-    the server will accept no further call, if its headers say so."""
+    the server will accept no further call, if its headers say so. `fingerprint`: of what answered, as the server sends
+    it (`system_fingerprint`); `server`: the version it names in its headers."""
 
     content: str
     reasoning_content: str | None
@@ -36,3 +40,5 @@ class Reply:
     status: int
     streamed: bool
     closed_for: float | None = None
+    fingerprint: str | None = None
+    server: str | None = None

@@ -56,6 +56,7 @@ class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: Any = None
     model: str | None = None
+    system_fingerprint: Any = None
     error: Any = None
     base_resp: Any = None
     object: str | None = None
@@ -88,6 +89,7 @@ class ReplyReader:
         self._finish_reason: str | None = None
         self._usage: Any = None
         self._model: str | None = None
+        self._fingerprint: str | None = None
         self._is_document: bool | None = None  # False: server-sent events; None until the first byte
         self._tail = bytearray()  # an incomplete line, or a document so far
         self._after_cr = False
@@ -147,6 +149,7 @@ class ReplyReader:
             finish_reason=clean(self._finish_reason or "")[:MAX_NAME] or None,
             usage=_usage(self._usage),
             model=clean(self._model or "")[:MAX_NAME] or None,
+            fingerprint=clean(self._fingerprint or "")[:MAX_NAME] or None,
             seconds=seconds,
             first_token_seconds=first_token_seconds,
             status=self.status,
@@ -276,6 +279,8 @@ class ReplyReader:
             self._raise_error_in(payload)
         if chunk.model:
             self._model = chunk.model
+        if isinstance(chunk.system_fingerprint, str):
+            self._fingerprint = chunk.system_fingerprint
         if chunk.usage:
             self._usage = {**_counts(self._usage), **_counts(chunk.usage)}
         if chunk.choices is None:

@@ -54,6 +54,7 @@ class Answer:
     arguments: str | None = None  # sent as a tool call, instead of the content
     tokens: tuple[int, int] = (10, 10)  # input and output tokens, as counted by the server
     model: str = MODEL
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def streamed(answer: Answer) -> bytes:
         deltas.append({"tool_calls": _tool_calls(answer.arguments)})
     choices: list[list[Any]] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     choices.append([{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}])
-    events = [_event(answer.model, {"choices": choice}) for choice in choices]
+    events = [_event(answer.model, {"choices": choice} | _fingerprint(answer)) for choice in choices]
     events.append(_event(answer.model, {"choices": [], "usage": _usage(answer)}))
     return b"".join([*events, b"data: [DONE]\n\n"])
 
@@ -306,9 +307,17 @@ def document(answer: Answer) -> bytes:
     if answer.arguments is not None:
         message |= {"content": None, "tool_calls": _tool_calls(answer.arguments)}  # type: ignore[dict-item]
     choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
-    return msgspec.json.encode(
-        {"object": "chat.completion", "model": answer.model, "choices": [choice], "usage": _usage(answer)}
-    )
+    fields = {
+        "object": "chat.completion",
+        "model": answer.model,
+        "choices": [choice],
+        "usage": _usage(answer),
+    }
+    return msgspec.json.encode(fields | _fingerprint(answer))
+
+
+def _fingerprint(answer: Answer) -> dict[str, str]:
+    return {"system_fingerprint": answer.fingerprint} if answer.fingerprint else {}
 
 
 def _tool_calls(arguments: str) -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ class CheckResult:
 
 def nearness_of(p: float, level: float) -> float:
     """`log p / log level`, at most 1."""
-    return min(1.0, math.log(max(p, 1e-300)) / math.log(level))
+    return max(0.0, min(1.0, math.log(max(p, 1e-300)) / math.log(level)))
 
 
 def answered_enough(sitting: Sittings) -> bool:

@@ -32,6 +32,7 @@ from judging.metrics.version_diff import PartView, parts_of_definitions
 from judging.people.access import hidden_among
 from judging.records.access import get_judgement, get_run
 from judging.records.models import JudgeReply, Run, RunMetric
+from judging.records.servers import changes_among
 from judging.records.stored_judgement import data_of
 from judging.reports.comparison.results import (
     Comparison,
@@ -77,6 +78,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         context |= _two_runs(request, comparison)
     elif others:
         context |= {"table": _figures_table(runs)}
+    context["server_changes"] = changes_among([run.pk for run in runs]) if others else []
     return render(request, "comparison/compare.html", context)
 
 

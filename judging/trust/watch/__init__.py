@@ -1,0 +1,1 @@
+"""Watches of licensed judges: baseline, checks, alarms."""
