@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('datasets', '0000_squashed_0002_answers_taken'),
+        ('datasets', '0002_answers_taken'),
         ('judging', '0032_rater_thresholds'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
