@@ -69,11 +69,15 @@ def test_what_cannot_be_watched_is_refused(
     assert not Watch.objects.exists()
 
 
-def test_schedule_and_ceilings_are_changed(alices: Client, project: Project, watch: Watch) -> None:
+def test_schedule_and_ceilings_are_changed(
+    alices: Client, client_of: ClientOf, adam: User, project: Project, watch: Watch
+) -> None:
+    administrator = client_of(adam)
     alices.post(address(project, "watches", watch.pk, "schedule"), {"schedule": "15  */6 * * *"})
-    alices.post(address(project, "watches", watch.pk, "ceilings"), {"calls": 500})
+    assert alices.post(address(project, "watches", watch.pk, "ceilings"), {"calls": 700}).status_code == 403
+    administrator.post(address(project, "watches", watch.pk, "ceilings"), {"calls": 500})
     assert (again(watch).schedule, again(watch).ceiling_calls) == ("15 */6 * * *", 500)
-    too_low = alices.post(address(project, "watches", watch.pk, "ceilings"), {"calls": 100})
+    too_low = administrator.post(address(project, "watches", watch.pk, "ceilings"), {"calls": 100})
     bad = alices.post(address(project, "watches", watch.pk, "schedule"), {"schedule": "x y"})
     assert (too_low.status_code, bad.status_code) == (422, 422)
 
