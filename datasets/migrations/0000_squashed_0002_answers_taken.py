@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0002_token_scope'),
+        ('accounts', '0003_shared_links'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,12 +9,12 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('judging', '0001_release_0_1_0'), ('judging', '0002_values_become_gives'), ('judging', '0003_checklists'), ('judging', '0004_structured_output'), ('judging', '0005_unsettled'), ('judging', '0006_licences'), ('judging', '0007_protocol'), ('judging', '0008_look_at_answers'), ('judging', '0009_steps_in_any_order'), ('judging', '0010_rubric_drafts'), ('judging', '0011_align'), ('judging', '0012_sent_items'), ('judging', '0013_measurements'), ('judging', '0014_own_gallery'), ('judging', '0015_studies'), ('judging', '0016_prompt_suggestions'), ('judging', '0017_webhook_events'), ('judging', '0018_gold'), ('judging', '0019_request_batches'), ('judging', '0020_gold_rule')]
+    replaces = [('judging', '0001_release_0_1_0'), ('judging', '0002_values_become_gives'), ('judging', '0003_checklists'), ('judging', '0004_structured_output'), ('judging', '0005_unsettled'), ('judging', '0006_licences'), ('judging', '0007_protocol'), ('judging', '0008_look_at_answers'), ('judging', '0009_steps_in_any_order'), ('judging', '0010_rubric_drafts'), ('judging', '0011_align'), ('judging', '0012_sent_items'), ('judging', '0013_measurements'), ('judging', '0014_own_gallery'), ('judging', '0015_studies'), ('judging', '0016_prompt_suggestions'), ('judging', '0017_webhook_events'), ('judging', '0018_gold'), ('judging', '0019_request_batches'), ('judging', '0020_gold_rule'), ('judging', '0021_guideline_versions'), ('judging', '0022_set_aside'), ('judging', '0023_asking'), ('judging', '0024_qualification'), ('judging', '0025_drills'), ('judging', '0026_successions'), ('judging', '0027_evidence_rules'), ('judging', '0028_inviting'), ('judging', '0029_ranking'), ('judging', '0030_questions'), ('judging', '0031_align_draws'), ('judging', '0032_rater_thresholds'), ('judging', '0033_watch')]
 
     initial = True
 
     dependencies = [
-        ('accounts', '0002_token_scope'),
+        ('accounts', '0003_shared_links'),
         ('datasets', '0000_squashed_0002_answers_taken'),
         ('webhooks', '0001_webhooks'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -101,18 +101,6 @@ class Migration(migrations.Migration):
                     ('version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='datasets.version')),
                 ],
             ), migrations.CreateModel(
-                name='Comment',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('text', models.TextField()),
-                    ('version', models.PositiveIntegerField(default=1)),
-                    ('at', models.DateTimeField(auto_now_add=True)),
-                    ('edited_at', models.DateTimeField(null=True)),
-                    ('author', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                    ('response', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='datasets.response')),
-                    ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.run')),
-                ],
-            ), migrations.CreateModel(
                 name='Deletion',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -163,9 +151,10 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('about_rows', models.PositiveIntegerField(help_text='number of rows of about_run when they were sampled', null=True)),
                     ('opens_as', models.CharField(choices=[('single', 'one answer at a time'), ('side_by_side', 'side by side')], default='single', max_length=12)),
-                    ('scheme', models.CharField(blank=True, choices=[('', 'none'), ('every_pair', 'every pair of candidates'), ('balanced', 'some pairs per row, balanced'), ('baseline', 'each candidate vs. a baseline'), ('reference', 'reference vs. answer'), ('versions', 'two legacy files')], default='', max_length=12)),
+                    ('scheme', models.CharField(blank=True, choices=[('', 'none'), ('every_pair', 'every pair of candidates'), ('balanced', 'some pairs per row, balanced'), ('baseline', 'each candidate vs. a baseline'), ('reference', 'reference vs. answer'), ('versions', 'two legacy files'), ('rank', 'answers ranked')], default='', max_length=12)),
                     ('pairs_per_item', models.PositiveSmallIntegerField(null=True)),
                     ('guideline', models.TextField(blank=True, default='', help_text='Markdown, for all criteria')),
+                    ('guideline_version', models.PositiveSmallIntegerField(db_default=1, default=1, help_text="the current version of the guideline and the criteria's definitions")),
                     ('shows_reference', models.BooleanField(default=False)),
                     ('hidden_roles', models.JSONField(default=list, help_text='roles whose turns raters do not see: system, assistant, tool')),
                     ('overlap', models.PositiveSmallIntegerField(default=1, help_text='raters per item')),
@@ -175,6 +164,7 @@ class Migration(migrations.Migration):
                     ('gold_share', models.FloatField(default=0)),
                     ('gold_mark', models.FloatField(default=0.8, help_text='share of gold items that must be right, 0…1')),
                     ('gold_rule', models.CharField(choices=[('tell', 'tell the organiser'), ('pause', 'pause the rater')], default='tell', max_length=8)),
+                    ('quality_thresholds', models.JSONField(help_text="where raters' figures stand out: {name: value} of core.people.quality.Thresholds", null=True)),
                     ('repeat_share', models.FloatField(default=0)),
                     ('lease_minutes', models.PositiveIntegerField(default=30)),
                     ('items_count', models.PositiveIntegerField(default=0, help_text='without gold and repeats')),
@@ -184,6 +174,9 @@ class Migration(migrations.Migration):
                     ('closed_at', models.DateTimeField(null=True)),
                     ('starts_at', models.DateTimeField(help_text='when a draft opens by itself', null=True)),
                     ('ends_at', models.DateTimeField(help_text='when it closes by itself', null=True)),
+                    ('open_to_all', models.BooleanField(db_default=False, default=False, help_text='whether all raters of the project may join')),
+                    ('quota', models.PositiveIntegerField(help_text='how many items a rater gets at most; null: no limit', null=True)),
+                    ('share', models.PositiveIntegerField(help_text='what a rater gets at most by quota.py; null: without a quota', null=True)),
                     ('pilot_items', models.PositiveIntegerField(help_text='size of the pilot', null=True)),
                     ('pilot_below', models.PositiveIntegerField(help_text='while the pilot runs, only items with a lower rank are assigned', null=True)),
                     ('baseline', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='datasets.candidate')),
@@ -203,9 +196,40 @@ class Migration(migrations.Migration):
                     ('paused_at', models.DateTimeField(null=True)),
                     ('gold_failed_at', models.DateTimeField(help_text='when they missed the pass mark of gold', null=True)),
                     ('gold_since', models.DateTimeField(help_text='when they were let in again; earlier gold does not count for the pass mark', null=True)),
+                    ('promised', models.PositiveIntegerField(help_text='the number of items that they were told, and agreed to; they get no more', null=True)),
                     ('work_told', models.BooleanField(default=False, help_text='whether webhooks were told that there is work')),
+                    ('set_aside_at', models.DateTimeField(help_text='when their ratings were set aside: kept, shown, counted nowhere', null=True)),
+                    ('set_aside_reason', models.TextField(blank=True, db_default='', default='')),
                     ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='raters', to='judging.evaluation')),
                     ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to=settings.AUTH_USER_MODEL)),
+                ],
+            ), migrations.CreateModel(
+                name='EvidenceRules',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('hashes_only', models.BooleanField(default=False, help_text='rows, answers and requests stand in files as SHA-256 only')),
+                    ('host_names', models.BooleanField(default=False, help_text="files name the hosts of the judges' endpoints")),
+                    ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='evidence_rules', to='accounts.project')),
+                ],
+            ), migrations.CreateModel(
+                name='GuidelineReading',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('version', models.PositiveSmallIntegerField()),
+                    ('opened_at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('understood_at', models.DateTimeField(null=True)),
+                    ('rater', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='readings', to='judging.evaluationrater')),
+                ],
+            ), migrations.CreateModel(
+                name='GuidelineVersion',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('number', models.PositiveSmallIntegerField(help_text='from 1')),
+                    ('guideline', models.TextField(blank=True, default='', help_text='Markdown, for all criteria')),
+                    ('criteria', models.JSONField(default=dict, help_text='{criterion number, as a text: its definition, Markdown}')),
+                    ('at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='guideline_versions', to='judging.evaluation')),
                 ],
             ), migrations.CreateModel(
                 name='Item',
@@ -218,10 +242,14 @@ class Migration(migrations.Migration):
                     ('gold_removed', models.BooleanField(default=False, help_text='raters no longer get it, and it counts in no hits')),
                     ('stratum', models.CharField(blank=True, default='', max_length=200)),
                     ('drawn_with', models.FloatField(help_text='probability; null: not drawn at random', null=True)),
+                    ('draw', models.PositiveIntegerField(db_default=0, default=0, help_text="number of the later draw among a run's answers; 0: the first")),
+                    ('known_to', models.PositiveIntegerField(db_default=0, default=0, help_text='the first draw that took its rating as known; 0: none')),
+                    ('sent_by_rule', models.BooleanField(db_default=False, default=False)),
+                    ('for_improving', models.BooleanField(db_default=False, default=False, help_text='drawn unfairly to improve a judge: counts in no other figure')),
                     ('first_side', models.PositiveSmallIntegerField(help_text='left for its first rater: 1 or 2', null=True)),
                     ('needed', models.PositiveSmallIntegerField(default=1, help_text='number of ratings; 0: one by each rater who gets it')),
                     ('free', models.PositiveSmallIntegerField(default=1, help_text='seats that are free')),
-                    ('rated', models.PositiveSmallIntegerField(default=0, help_text='number of its ratings that count')),
+                    ('rated', models.PositiveSmallIntegerField(default=0, help_text='number of its ratings that hold a seat')),
                     ('assigned', models.PositiveSmallIntegerField(default=0, help_text='number of raters who have had it')),
                     ('evaluation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='items', to='judging.evaluation')),
                     ('other_response', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='datasets.response')),
@@ -230,6 +258,17 @@ class Migration(migrations.Migration):
                     ('row', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='datasets.row')),
                 ],
             ), migrations.CreateModel(
+                name='FurtherAnswer',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('place', models.PositiveSmallIntegerField(help_text="in the item's order, from 3")),
+                    ('response', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='datasets.response')),
+                    ('item', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='further', to='judging.item')),
+                ],
+                options={
+                    'ordering': ['place'],
+                },
+            ), migrations.CreateModel(
                 name='Assignment',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -237,10 +276,11 @@ class Migration(migrations.Migration):
                     ('token', models.UUIDField(default=uuid.uuid4, help_text="its name on the rater's page; random, because numbers could be compared with the data set's", unique=True)),
                     ('place', models.PositiveIntegerField(help_text="in its rater's order, from 1")),
                     ('shown_first', models.PositiveSmallIntegerField(help_text='left: 1 response, 2 other', null=True)),
+                    ('shown_order', models.CharField(blank=True, db_default='', default='', help_text='positions of ranked answers in the order shown, from 0, comma-separated', max_length=20)),
                     ('lease_until', models.DateTimeField()),
                     ('attempt', models.PositiveSmallIntegerField(default=0, help_text='verdicts given so far')),
                     ('draft', models.TextField(blank=True, default='', help_text='JSON {values, comment}, as shown')),
-                    ('extra', models.BooleanField(default=False, help_text='beyond the ratings that the item needs')),
+                    ('extra', models.BooleanField(default=False, help_text='holds no seat: beyond the ratings that the item needs, or set aside')),
                     ('seconds', models.FloatField(default=0)),
                     ('rated_at', models.DateTimeField(null=True)),
                     ('evaluation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.evaluation')),
@@ -333,6 +373,7 @@ class Migration(migrations.Migration):
                     ('trends_kappa', models.FloatField(default=0.5)),
                     ('gates_rate', models.FloatField(default=0.8)),
                     ('gates_kappa', models.FloatField(default=0.7)),
+                    ('fingerprints_suspend', models.BooleanField(db_default=True, default=True, help_text='whether a server fingerprint that was not seen in the test suspends a licence')),
                     ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='licence_thresholds', to='accounts.project')),
                 ],
             ), migrations.CreateModel(
@@ -475,6 +516,7 @@ class Migration(migrations.Migration):
                     ('opened_at', models.DateTimeField()),
                     ('expires_at', models.DateTimeField(null=True)),
                     ('lapse_told', models.BooleanField(default=False, help_text='webhooks were told that its date has come')),
+                    ('fingerprints', models.JSONField(help_text="of the judges' servers in the test; null: not known", null=True)),
                     ('opened_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('metric_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='licences', to='judging.metricversion')),
                     ('opening', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='licence', to='judging.opening')),
@@ -491,6 +533,58 @@ class Migration(migrations.Migration):
                     ('judgement', models.ForeignKey(help_text='the attempt that the reviewer saw', on_delete=django.db.models.deletion.CASCADE, related_name='overrides', to='judging.judgement')),
                 ],
             ), migrations.CreateModel(
+                name='Qualification',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('items', models.PositiveSmallIntegerField()),
+                    ('mark', models.FloatField(help_text='share of items that must be right, 0…1')),
+                    ('evaluation', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='qualification', to='judging.evaluation')),
+                ],
+            ), migrations.CreateModel(
+                name='QualificationTry',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('number', models.PositiveSmallIntegerField(help_text='from 1')),
+                    ('items', models.PositiveSmallIntegerField()),
+                    ('mark', models.FloatField()),
+                    ('began_at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('ended_at', models.DateTimeField(null=True)),
+                    ('right', models.PositiveSmallIntegerField(default=0, help_text='items of which all known answers were hit')),
+                    ('passed', models.BooleanField(default=False)),
+                    ('let_in_at', models.DateTimeField(help_text='when an organiser let them in all the same', null=True)),
+                    ('let_in_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('rater', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tries', to='judging.evaluationrater')),
+                ],
+            ), migrations.CreateModel(
+                name='EntryAssignment',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='entry', to='judging.assignment')),
+                    ('qualification_try', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='judging.qualificationtry')),
+                ],
+            ), migrations.CreateModel(
+                name='Question',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('key', models.UUIDField(unique=True)),
+                    ('text', models.TextField()),
+                    ('at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('answer', models.TextField(blank=True, default='', help_text='Markdown')),
+                    ('to_all', models.BooleanField(default=False, help_text="the answer is listed in every rater's guideline")),
+                    ('answered_at', models.DateTimeField(null=True)),
+                    ('answered_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='questions', to='judging.item')),
+                    ('rater', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='questions', to='judging.evaluationrater')),
+                ],
+            ), migrations.CreateModel(
+                name='RaterGroup',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('name', models.CharField(max_length=100)),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rater_groups', to='accounts.project')),
+                    ('users', models.ManyToManyField(related_name='+', to=settings.AUTH_USER_MODEL)),
+                ],
+            ), migrations.CreateModel(
                 name='Rating',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -502,6 +596,7 @@ class Migration(migrations.Migration):
                     ('reason', models.CharField(blank=True, default='', help_text='code of the reason why it was skipped', max_length=40)),
                     ('seconds', models.FloatField(default=0)),
                     ('extra', models.BooleanField(default=False)),
+                    ('guideline_version', models.PositiveSmallIntegerField(db_default=1, default=1, help_text="the version that its rater's page showed")),
                     ('imported', models.BooleanField(default=False)),
                     ('at', models.DateTimeField(default=evalsite.clock.now)),
                     ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='judging.assignment')),
@@ -590,6 +685,27 @@ class Migration(migrations.Migration):
                     ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='generations', to='judging.run')),
                 ],
             ), migrations.CreateModel(
+                name='Drill',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('dataset_name', models.CharField(max_length=200)),
+                    ('dataset_version', models.PositiveIntegerField()),
+                    ('model', models.TextField(blank=True, default='', help_text="whose answers; '': of all")),
+                    ('rows', models.PositiveIntegerField(help_text='at most so many')),
+                    ('seed', models.BigIntegerField(default=0)),
+                    ('document', models.JSONField(default=dict, help_text='as `drill --json`; empty until the run has finished')),
+                    ('revision', models.PositiveIntegerField(help_text='of the run, when the document was computed', null=True)),
+                    ('problem', models.TextField(blank=True, default='', help_text='why it could not be prepared')),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('finished_at', models.DateTimeField(null=True)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drills', to='accounts.project')),
+                    ('version', models.ForeignKey(help_text='the answers it draws from', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='datasets.version')),
+                    ('metric_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='drills', to='judging.metricversion')),
+                    ('answers_in', models.ForeignKey(help_text='whose answers; null: uploaded ones', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judging.run')),
+                    ('run', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='drill', to='judging.run')),
+                ],
+            ), migrations.CreateModel(
                 name='Chunk',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -600,6 +716,24 @@ class Migration(migrations.Migration):
                     ('lease_until', models.FloatField(default=0, help_text='Unix seconds')),
                     ('leases', models.PositiveIntegerField(default=0, help_text='number of times it was leased')),
                     ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='judging.run')),
+                ],
+            ), migrations.CreateModel(
+                name='AnswerDraw',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('number', models.PositiveIntegerField(help_text='from 1 within the run')),
+                    ('metric', models.CharField(help_text='the metric whose judge was in doubt', max_length=200)),
+                    ('size', models.PositiveIntegerField(help_text='the number asked for')),
+                    ('frame', models.PositiveIntegerField(help_text='number of answers that could be drawn')),
+                    ('about_rows', models.PositiveIntegerField(help_text='number of rows of the run when they were drawn')),
+                    ('waiting', models.PositiveIntegerField(help_text='number of drawn answers that had no rating')),
+                    ('rated_before', models.JSONField(default=list)),
+                    ('learnt', models.BooleanField(default=False, help_text='whether errors seen earlier led the probabilities')),
+                    ('seed', models.BigIntegerField()),
+                    ('created_at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answer_draws', to='judging.evaluation')),
+                    ('about_run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answer_draws', to='judging.run')),
                 ],
             ), migrations.CreateModel(
                 name='ReportLink',
@@ -698,18 +832,6 @@ class Migration(migrations.Migration):
                     ('user', models.ForeignKey(db_index=False, help_text='the assignee', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ],
             ), migrations.CreateModel(
-                name='Notice',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('at', models.DateTimeField(auto_now_add=True)),
-                    ('read_at', models.DateTimeField(null=True)),
-                    ('comment', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notices', to='judging.comment')),
-                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.project')),
-                    ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                    ('webhook', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='webhooks.webhook')),
-                    ('action', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notices', to='judging.reviewaction')),
-                ],
-            ), migrations.CreateModel(
                 name='RubricDraft',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -750,6 +872,7 @@ class Migration(migrations.Migration):
                     ('number', models.PositiveSmallIntegerField()),
                     ('name', models.CharField(max_length=200)),
                     ('definition', models.TextField()),
+                    ('servers', models.JSONField(help_text='[[judge, model, fingerprint, server version, replies]] of its replies; null: not counted yet', null=True)),
                     ('metric_version', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='judging.metricversion')),
                     ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='metrics', to='judging.run')),
                 ],
@@ -805,10 +928,19 @@ class Migration(migrations.Migration):
                 model_name='judgement',
                 name='run_metric',
                 field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.runmetric'),
-            ), migrations.AddField(
-                model_name='comment',
-                name='run_metric',
-                field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.runmetric'),
+            ), migrations.CreateModel(
+                name='Comment',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('text', models.TextField()),
+                    ('version', models.PositiveIntegerField(default=1)),
+                    ('at', models.DateTimeField(auto_now_add=True)),
+                    ('edited_at', models.DateTimeField(null=True)),
+                    ('author', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('response', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='datasets.response')),
+                    ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.run')),
+                    ('run_metric', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.runmetric')),
+                ],
             ), migrations.CreateModel(
                 name='SavedView',
                 fields=[
@@ -837,6 +969,31 @@ class Migration(migrations.Migration):
                 name='test',
                 field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='openings', to='judging.sealedtest'),
             ), migrations.CreateModel(
+                name='SendingRule',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('name', models.CharField(max_length=100)),
+                    ('query', models.TextField()),
+                    ('a_day', models.PositiveIntegerField(help_text='the most items that it sends in a day')),
+                    ('paused_at', models.DateTimeField(null=True)),
+                    ('ended_at', models.DateTimeField(null=True)),
+                    ('created_at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sending_rules', to='judging.evaluation')),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sending_rules', to='accounts.project')),
+                ],
+            ), migrations.CreateModel(
+                name='Sending',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('matches', models.PositiveIntegerField(default=0, help_text='number of answers that the filter matched')),
+                    ('sent', models.PositiveIntegerField(null=True)),
+                    ('problem', models.CharField(blank=True, default='', max_length=40)),
+                    ('at', models.DateTimeField(default=evalsite.clock.now)),
+                    ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.run')),
+                    ('rule', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sendings', to='judging.sendingrule')),
+                ],
+            ), migrations.CreateModel(
                 name='SentItem',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -862,6 +1019,7 @@ class Migration(migrations.Migration):
                     ('criterion', models.CharField(help_text='name of the criterion that people rate', max_length=200)),
                     ('seed', models.BigIntegerField()),
                     ('by_id', models.BooleanField(help_text='whether rows are known by their id, else by content')),
+                    ('weighted', models.BooleanField(db_default=False, default=False, help_text='train and dev: rows that the judge failed more often')),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
                     ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='splits', to='datasets.dataset')),
@@ -886,6 +1044,7 @@ class Migration(migrations.Migration):
                     ('cost', models.FloatField(help_text='in `currency`; null: the endpoint has no prices', null=True)),
                     ('currency', models.CharField(blank=True, default='', max_length=8)),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('judge', models.PositiveSmallIntegerField(db_default=0, default=0, help_text='whose template, by its place among the judges, from 0')),
                     ('template', models.TextField(blank=True, default='')),
                     ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('metric_version', models.ForeignKey(help_text='whose prompt it changes', on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.metricversion')),
@@ -901,18 +1060,50 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('key', models.CharField(max_length=48)),
                     ('part', models.CharField(choices=[('train', 'train'), ('dev', 'dev'), ('test', 'test')], max_length=5)),
+                    ('drawn_with', models.FloatField(help_text='probability in a weighted draw of train and dev; null: drawn evenly', null=True)),
                     ('split', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='rows', to='judging.split')),
+                ],
+            ), migrations.CreateModel(
+                name='StudyLink',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='links', to='judging.evaluation')),
+                    ('invitation', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='study_link', to='accounts.invitation')),
+                ],
+            ), migrations.CreateModel(
+                name='Succession',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('old_judge', models.TextField(help_text='model names of the old judges')),
+                    ('new_judge', models.TextField()),
+                    ('margin', models.FloatField(help_text="of the scale's width, or of a rate; of labels the share that may turn: 0…1")),
+                    ('document', models.JSONField(default=dict, help_text='of core.statistics.succession; empty until the run ended')),
+                    ('computed_from', models.JSONField(default=list, help_text='revisions of both runs, and the margin')),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('finished_at', models.DateTimeField(null=True)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('metric_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='successions', to='judging.metricversion')),
+                    ('old', models.ForeignKey(help_text='the old verdicts', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='successions', to='judging.runmetric')),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='successions', to='accounts.project')),
+                    ('run', models.OneToOneField(help_text='the new verdicts', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='succession', to='judging.run')),
                 ],
             ), migrations.CreateModel(
                 name='Suspension',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('reason', models.TextField()),
+                    ('reason', models.TextField(help_text="'' if there is a cause")),
+                    ('cause', models.CharField(blank=True, choices=[('alarm', 'The watch of this judge raised an alarm: its verdicts on the sentinel answers have changed.'), ('fingerprint', "The judge's server has a fingerprint that was not seen in the test: its model may have changed.")], db_default='', default='', max_length=11)),
                     ('at', models.DateTimeField(auto_now_add=True)),
                     ('lifted_at', models.DateTimeField(null=True)),
                     ('lifted_because', models.TextField(blank=True, default='')),
                     ('licence', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='suspensions', to='judging.licence')),
                     ('lifted_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ],
+            ), migrations.CreateModel(
+                name='TrainingItem',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='training', to='judging.item')),
                 ],
             ), migrations.CreateModel(
                 name='TrainLabel',
@@ -940,6 +1131,71 @@ class Migration(migrations.Migration):
                 model_name='judgement',
                 name='source',
                 field=models.ForeignKey(db_index=False, help_text="the author of an imported verdict; null: the run's metric or the rater", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='judging.verdictsource'),
+            ), migrations.CreateModel(
+                name='VersionRepeat',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='version_repeat', to='judging.item')),
+                    ('rater', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.evaluationrater')),
+                    ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='repeats', to='judging.guidelineversion')),
+                ],
+            ), migrations.CreateModel(
+                name='Watch',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('state', models.CharField(choices=[('learning', 'learning'), ('watching', 'watching'), ('paused', 'paused'), ('alarm', 'alarm'), ('ended', 'ended')], default='learning', max_length=8)),
+                    ('problem', models.CharField(blank=True, default='', help_text='code of the reason why it is paused or ended', max_length=40)),
+                    ('seed', models.BigIntegerField()),
+                    ('sentinels', models.JSONField()),
+                    ('definition', models.TextField(help_text='JSON of the MetricDefinition that is licensed')),
+                    ('sitting_calls', models.PositiveIntegerField(help_text='calls of one sitting, if all succeed')),
+                    ('schedule', models.CharField(blank=True, default='', help_text="five cron fields; '': after runs of the metric", max_length=200)),
+                    ('due_at', models.DateTimeField(help_text='of the next check by schedule', null=True)),
+                    ('seen_until', models.DateTimeField(help_text='when the last run of the metric ended that a check was made for', null=True)),
+                    ('ceiling_calls', models.PositiveIntegerField(help_text='in a month')),
+                    ('ceiling_money', models.BigIntegerField(help_text='in a month, in millionths; null: none', null=True)),
+                    ('sight', models.JSONField(help_text='of watch.results.sight_of; null: still learning', null=True)),
+                    ('period', models.PositiveIntegerField(default=1)),
+                    ('after_suspension', models.BigIntegerField(default=0, help_text="id of the licence's newest suspension before the period; 0: none")),
+                    ('created_at', models.DateTimeField()),
+                    ('ended_at', models.DateTimeField(null=True)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('ended_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('licence', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='watches', to='judging.licence')),
+                    ('version', models.ForeignKey(help_text='null: not stored yet', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='datasets.version')),
+                ],
+            ), migrations.CreateModel(
+                name='Sitting',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('period', models.PositiveIntegerField()),
+                    ('baseline', models.BooleanField()),
+                    ('started_at', models.DateTimeField()),
+                    ('ended_at', models.DateTimeField(null=True)),
+                    ('number', models.PositiveIntegerField(null=True)),
+                    ('problem', models.CharField(blank=True, default='', help_text='code of the reason why it does not count', max_length=40)),
+                    ('calls', models.PositiveIntegerField(default=0)),
+                    ('money', models.BigIntegerField(default=0, help_text='millionths of the currency of its run')),
+                    ('currency', models.CharField(blank=True, default='', max_length=8)),
+                    ('verdicts', models.JSONField(null=True)),
+                    ('result', models.JSONField(help_text='of a check: as in watch.results.stored_result', null=True)),
+                    ('alarm', models.BooleanField(default=False)),
+                    ('run', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='watch_sitting', to='judging.run')),
+                    ('watch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sittings', to='judging.watch')),
+                ],
+            ), migrations.CreateModel(
+                name='Notice',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('at', models.DateTimeField(auto_now_add=True)),
+                    ('read_at', models.DateTimeField(null=True)),
+                    ('comment', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notices', to='judging.comment')),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.project')),
+                    ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('webhook', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='webhooks.webhook')),
+                    ('action', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notices', to='judging.reviewaction')),
+                    ('watch', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.watch')),
+                ],
             ), migrations.AddConstraint(
                 model_name='endpoint',
                 constraint=models.UniqueConstraint(fields=('project', 'name'), name='endpoint_name_once'),
@@ -949,6 +1205,12 @@ class Migration(migrations.Migration):
             ), migrations.AddConstraint(
                 model_name='evaluationrater',
                 constraint=models.UniqueConstraint(fields=('evaluation', 'pseudonym'), name='evaluation_pseudonym_once'),
+            ), migrations.AddConstraint(
+                model_name='guidelinereading',
+                constraint=models.UniqueConstraint(fields=('rater', 'version'), name='guideline_reading_once'),
+            ), migrations.AddConstraint(
+                model_name='guidelineversion',
+                constraint=models.UniqueConstraint(fields=('evaluation', 'number'), name='guideline_version_once'),
             ), migrations.AddIndex(
                 model_name='item',
                 index=models.Index(fields=['evaluation', 'rank'], name='item_by_rank'),
@@ -967,6 +1229,9 @@ class Migration(migrations.Migration):
             ), migrations.AddConstraint(
                 model_name='item',
                 constraint=models.UniqueConstraint(fields=('evaluation', 'number'), name='item_number_once'),
+            ), migrations.AddConstraint(
+                model_name='furtheranswer',
+                constraint=models.UniqueConstraint(fields=('item', 'place'), name='further_answer_once'),
             ), migrations.AddConstraint(
                 model_name='judgereply',
                 constraint=models.UniqueConstraint(fields=('judgement', 'judge', 'repeat', 'swapped', 'criterion'), name='judge_reply_once'),
@@ -994,6 +1259,12 @@ class Migration(migrations.Migration):
             ), migrations.AddIndex(
                 model_name='licence',
                 index=models.Index(fields=['metric_version', '-opened_at'], name='licence_newest'),
+            ), migrations.AddConstraint(
+                model_name='qualificationtry',
+                constraint=models.UniqueConstraint(fields=('rater', 'number'), name='qualification_try_once'),
+            ), migrations.AddConstraint(
+                model_name='ratergroup',
+                constraint=models.UniqueConstraint(fields=('project', 'name'), name='rater_group_once'),
             ), migrations.AddIndex(
                 model_name='assignment',
                 index=models.Index(fields=['rater', 'state', 'place'], name='assignment_of_rater'),
@@ -1027,23 +1298,23 @@ class Migration(migrations.Migration):
                 model_name='generation',
                 constraint=models.UniqueConstraint(fields=('response', 'attempt'), name='generation_once'),
             ), migrations.AddIndex(
+                model_name='drill',
+                index=models.Index(fields=['project', '-id'], name='drill_newest'),
+            ), migrations.AddIndex(
                 model_name='chunk',
                 index=models.Index(condition=models.Q(('done', False)), fields=['run', 'owner', 'first'], name='chunk_open'),
             ), migrations.AddConstraint(
                 model_name='chunk',
                 constraint=models.UniqueConstraint(fields=('run', 'first'), name='chunk_once'),
+            ), migrations.AddConstraint(
+                model_name='answerdraw',
+                constraint=models.UniqueConstraint(fields=('about_run', 'number'), name='answer_draw_once'),
             ), migrations.AddIndex(
                 model_name='batchrequest',
                 index=models.Index(fields=['run', 'done', 'batch'], name='batch_request_open'),
             ), migrations.AddIndex(
                 model_name='reviewaction',
                 index=models.Index(condition=models.Q(('state__in', ('waiting', 'undoing'))), fields=['state'], name='review_action_open'),
-            ), migrations.AddIndex(
-                model_name='notice',
-                index=models.Index(fields=['user', 'id'], name='notice_of_user'),
-            ), migrations.AddIndex(
-                model_name='notice',
-                index=models.Index(condition=models.Q(('read_at', None)), fields=['user'], name='notice_unread'),
             ), migrations.AddIndex(
                 model_name='rubricdraft',
                 index=models.Index(fields=['version', 'line'], name='rubric_draft_of_row'),
@@ -1084,6 +1355,9 @@ class Migration(migrations.Migration):
                 model_name='opening',
                 constraint=models.UniqueConstraint(fields=('test', 'metric_version'), name='opening_once_for_a_version'),
             ), migrations.AddConstraint(
+                model_name='sending',
+                constraint=models.UniqueConstraint(fields=('rule', 'run'), name='sending_once'),
+            ), migrations.AddConstraint(
                 model_name='setaside',
                 constraint=models.UniqueConstraint(condition=models.Q(('run', None)), fields=('version',), name='set_aside_of_version'),
             ), migrations.AddConstraint(
@@ -1092,6 +1366,9 @@ class Migration(migrations.Migration):
             ), migrations.AddConstraint(
                 model_name='splitrow',
                 constraint=models.UniqueConstraint(fields=('split', 'key'), name='split_row_once'),
+            ), migrations.AddIndex(
+                model_name='succession',
+                index=models.Index(fields=['project', '-id'], name='succession_newest'),
             ), migrations.AddConstraint(
                 model_name='trainlabel',
                 constraint=models.UniqueConstraint(fields=('metric', 'response'), name='train_label_once'),
@@ -1155,6 +1432,21 @@ class Migration(migrations.Migration):
             ), migrations.AddConstraint(
                 model_name='judgement',
                 constraint=models.CheckConstraint(condition=models.Q(models.Q(('reason', ''), ('state', 'scored'), ('value__isnull', False)), models.Q(models.Q(('state', 'scored'), _negated=True), ('score', None), ('value', None), models.Q(('reason', ''), _negated=True)), _connector='OR'), name='judgement_value_or_reason'),
+            ), migrations.AddConstraint(
+                model_name='watch',
+                constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('licence',), name='watch_of_licence_once'),
+            ), migrations.AddIndex(
+                model_name='sitting',
+                index=models.Index(fields=['watch', 'started_at'], name='watch_sitting_newest'),
+            ), migrations.AddConstraint(
+                model_name='sitting',
+                constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('watch',), name='watch_sitting_one_at_a_time'),
+            ), migrations.AddIndex(
+                model_name='notice',
+                index=models.Index(fields=['user', 'id'], name='notice_of_user'),
+            ), migrations.AddIndex(
+                model_name='notice',
+                index=models.Index(condition=models.Q(('read_at', None)), fields=['user'], name='notice_unread'),
             )],
         ),
     ]
