@@ -32,11 +32,13 @@ def orders_of_versions(run: Run) -> dict[str, list[tuple[int, Sequence[str]]]]:
     names = set(run.run_candidates.values_list("candidate__name", flat=True))
     orders: dict[str, list[tuple[int, Sequence[str]]]] = {}
     for each in sorted(newest.values(), key=lambda used: used.metric_version_id or 0):
-        outcome = next((known for known in stored.get(each.run_id, ()) if known.metric == each.name), None)
+        outcome = next(
+            (outcome for outcome in stored.get(each.run_id, ()) if outcome.metric == each.name), None
+        )
         if outcome is None or each.metric_version is None:
             continue
         ranked = [
-            known.name for known in outcome.candidates if known.mean is not None and known.name in names
+            entry.name for entry in outcome.candidates if entry.mean is not None and entry.name in names
         ]
         if len(ranked) > 1:
             name = own[each.metric_version.metric_id].name

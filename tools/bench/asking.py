@@ -56,8 +56,8 @@ def new_study(shares: dict[int, float], rng: np.random.Generator) -> Study:
     wrong = rng.random(OWN_ANSWERS) < 0.1
     judge = np.where(wrong, rng.choice(values, OWN_ANSWERS), people).astype(float)
     width = max(values) - min(values)
-    spread = width / 2 * (rng.random(OWN_ANSWERS) < np.where(wrong, 0.7, 0.1))
-    doubts = Doubts(spread, np.abs(judge - judge.mean()))
+    spread = np.where(rng.random(OWN_ANSWERS) < np.where(wrong, 0.7, 0.1), width / 2, 0.0)
+    doubts = Doubts(spread, np.abs(judge - float(judge.mean())))
     nothing = np.zeros(OWN_ANSWERS, dtype=np.bool_)
     return Study(people, judge, doubts, nothing, nothing.copy(), [])
 

@@ -101,7 +101,7 @@ def _flags(study: Evaluation, place: int, raters: Sequence[Rater]) -> Iterator[s
     from judging.people.models import EvaluationRater
     from judging.people.rater_figures import rater_figures
 
-    figures = rater_figures(study)
+    figures = rater_figures(study).by_rater
     for row in EvaluationRater.objects.filter(evaluation=study).select_related("user"):
         rater = next(rater for rater in raters if rater.name == row.user.username)
         flags = {figure.name for figure in figures.get(row.pk, ()) if figure.flagged}

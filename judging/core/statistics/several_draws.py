@@ -23,10 +23,10 @@ AGREED = 10
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:
     """One draw among a candidate's answers: `drawn_with` (answers,), its probability where the answer was drawn and
-    rated, else NaN; `known` (answers,), whether it was rated before the draw, by an earlier one."""
+    rated, else NaN; `rated_before` (answers,), whether it was rated before the draw, by an earlier one."""
 
     drawn_with: Floats
-    known: Bools
+    rated_before: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,38 +73,43 @@ def draw_estimate(answers: Labelled, draw: Draw, width: float) -> DrawEstimate |
     n, total = int(mine.sum()), answers.judge.size
     if n < FEWEST_OF_DRAW:
         return None
-    known = draw.known & answers.has_label
-    guess, weight = _guesses(answers, draw, mine, known)
+    rated_before = draw.rated_before & answers.has_label
+    guess, weight = _guesses(answers, draw, mine, rated_before)
     y, chances = answers.people[mine], draw.drawn_with[mine]
     wrong = y - guess[mine]
-    value = float(answers.people[known].sum() + guess[~known].sum() + np.sum(wrong / chances)) / total
-    rest, shares = float((~known).sum()), 1 / chances / np.sum(1 / chances)
+    value = (
+        float(answers.people[rated_before].sum() + guess[~rated_before].sum() + np.sum(wrong / chances))
+        / total
+    )
+    rest, shares = float((~rated_before).sum()), 1 / chances / np.sum(1 / chances)
     sampled = float(np.sum((1 - chances) / chances**2 * wrong**2)) / total**2
     unseen = (rest / total * width / n) ** 2 / 4 * max(0.0, 1 - n / rest)
-    apart = float(np.sum((answers.people[known] - value) ** 2) + np.sum((guess[~known] - value) ** 2))
+    apart = float(
+        np.sum((answers.people[rated_before] - value) ** 2) + np.sum((guess[~rated_before] - value) ** 2)
+    )
     apart += float(np.sum(((y - value) ** 2 - (guess[mine] - value) ** 2) / chances))
     concentration = (rest / total) ** 2 * float(np.sum(shares**2))
     population = max(0.0, apart) / total**2
     return DrawEstimate(value, max(sampled, unseen), population, weight, n, concentration)
 
 
-def _guesses(answers: Labelled, draw: Draw, mine: Bools, known: Bools) -> tuple[Floats, float]:
+def _guesses(answers: Labelled, draw: Draw, mine: Bools, rated_before: Bools) -> tuple[Floats, float]:
     """λ f + c of every answer, and the mean λ: shape (answers,)."""
     half = np.arange(answers.judge.size) % 2
     guess, weights = np.empty(answers.judge.size), []
     for number in (0, 1):
         other = mine & (half != number)
-        weight, shift = _line(answers, draw, other, known)
+        weight, shift = _line(answers, draw, other, rated_before)
         here = half == number
         guess[here] = weight * answers.judge[here] + shift
         weights.append(weight)
     return guess, float(np.mean(weights))
 
 
-def _line(answers: Labelled, draw: Draw, other: Bools, known: Bools) -> tuple[float, float]:
+def _line(answers: Labelled, draw: Draw, other: Bools, rated_before: Bools) -> tuple[float, float]:
     """λ and c from the `other` half's ratings and the known ones, with `AGREED` further ones on which the judge is
     right: with few ratings the judge is believed, rather than taken to say nothing."""
-    labelled = other | known
+    labelled = other | rated_before
     y, f, spread = answers.people[labelled], answers.judge[labelled], float(answers.judge.var())
     if not spread > 0:
         weight = 0.0
@@ -124,7 +129,7 @@ def _line(answers: Labelled, draw: Draw, other: Bools, known: Bools) -> tuple[fl
 
 
 def _sampled(answers: Labelled, draw: Draw) -> Bools:
-    return np.asarray(~np.isnan(draw.drawn_with) & answers.has_label & ~draw.known, dtype=np.bool_)
+    return np.asarray(~np.isnan(draw.drawn_with) & answers.has_label & ~draw.rated_before, dtype=np.bool_)
 
 
 def combined_estimate(answers: Labelled, draws: Sequence[Draw], width: float) -> DrawEstimate | None:

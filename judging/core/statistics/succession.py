@@ -30,7 +30,9 @@ from .numeric import LEVEL, UPPER, Floats, Ints, finite, normal_quantile, same
 Measure = Literal["score", "rate", "label"]
 """What moves: a mean on a scale; a rate of passes or wins; the labels of a category, of which a share turns."""
 Decision = Literal["together", "apart", "undecided"]
-TOGETHER, APART, UNDECIDED = "together", "apart", "undecided"
+TOGETHER: Decision = "together"
+APART: Decision = "apart"
+UNDECIDED: Decision = "undecided"
 _MARGINS = {"score": "score", "rate": "rate", "label": "turned"}
 MOST_MORE = 10_000_000
 """More further answers than this are not named."""

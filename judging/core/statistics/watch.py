@@ -279,12 +279,12 @@ def _arrangements(baseline: Floats, recent: Floats) -> tuple[list[Floats], float
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What a watch of so many `sentinels` can see: `turned` more verdicts are found within `TOGETHER` checks with the
-    chance `found` (0…1); `by_itself`: how many verdicts of a sitting the judge changes by itself."""
+    chance `sensitivity` (0…1); `by_itself`: how many verdicts of a sitting the judge changes by itself."""
 
     sentinels: int
     by_itself: int
     turned: int
-    found: float
+    sensitivity: float
 
 
 def sight(
@@ -305,8 +305,8 @@ def sight(
     sentinels = rates.size
     turned = round(0.15 * sentinels) if turned is None else turned
     by_itself = round(usual * sentinels)
-    found = _found(rates, turned, checks, histories, 1 if baseline.values is None else 3, rng)
-    return Sight(sentinels, by_itself, turned, float(found.mean()))
+    detected = _found(rates, turned, checks, histories, 1 if baseline.values is None else 3, rng)
+    return Sight(sentinels, by_itself, turned, float(detected.mean()))
 
 
 def _found(
@@ -319,7 +319,7 @@ def _found(
     rates_after = np.where(turns, 1 - rates, rates)
     verdicts = rng.random((TOGETHER, *shape)) < rates_after
     earlier = rng.random((TOGETHER, *shape)) < rates  # checks before the change, those that there are
-    found = np.zeros(histories, dtype=bool)
+    detected = np.zeros(histories, dtype=bool)
     for after in range(1, TOGETHER + 1):
         number = checks + after
         together = min(TOGETHER, number)
@@ -329,5 +329,5 @@ def _found(
             of_change = min(window, after)
             now = verdicts[after - of_change : after].sum(axis=0) + earlier[: window - of_change].sum(axis=0)
             recent = np.full(rates.size, window)
-            found |= turned_ps(before, now, BASELINE + recent, recent) <= level
-    return found
+            detected |= turned_ps(before, now, BASELINE + recent, recent) <= level
+    return detected

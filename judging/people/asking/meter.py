@@ -26,10 +26,10 @@ from judging.records.models import Run
 @dataclass(frozen=True, slots=True)
 class Meter:
     """`by_doubt`, `evenly`: how many further ratings halve the interval, None if rating everything would not.
-    `seconds`: of one rating, `measured` or assumed. `known`: whether there are enough ratings to tell; `rated`: how
+    `seconds`: of one rating, `measured` or assumed. `enough`: whether there are enough ratings to tell; `rated`: how
     many rows have one."""
 
-    known: bool
+    enough: bool
     rated: int
     by_doubt: int | None
     evenly: int | None
@@ -44,7 +44,7 @@ def meter_of(run: Run, pool: Pool, overlap: int = 1) -> Meter:
     """The meter of a run's metric. `overlap`: ratings for each answer."""
     pace = pace_of(run.project)
     seconds = (pace or UNMEASURED_SECONDS) * overlap
-    rated = int(np.unique(pool.rows[pool.known]).size)
+    rated = int(np.unique(pool.rows[pool.rated_drawn]).size)
     candidates = _prospects(run, pool)
     if rated < FEWEST_ROWS or not candidates:
         return Meter(False, rated, None, None, seconds, pace is not None)
@@ -66,8 +66,8 @@ def _prospects(run: Run, pool: Pool) -> list[Prospect]:
         nothing = np.full(rows.size, np.nan)
         answers = Labelled(pool.scores[mine], pool.people[mine], nothing, rows, rows)
         parts = [
-            Draw(chances[mine] if number else as_far_as_rated(chances[mine]), known[mine])
-            for number, (chances, known) in sorted(draws.items())
+            Draw(chances[mine] if number else as_far_as_rated(chances[mine]), rated_before[mine])
+            for number, (chances, rated_before) in sorted(draws.items())
         ]
         estimate = combined_estimate(answers, parts, pool.width)
         if estimate is not None:
@@ -82,15 +82,19 @@ def _draws(run: Run, pool: Pool) -> dict[int, tuple[Floats, Bools]]:
     for evaluation in evaluations_of(run):
         shares = shares_rated(evaluation.run)
         items = random_items(evaluation).filter(rated__gt=0)
-        for response, number, chance, known in items.values_list(
+        for response, number, chance, rated_before in items.values_list(
             "response", "draw", "drawn_with", "known_to"
         ):
             place = int(np.searchsorted(pool.responses, response))
-            if place == pool.responses.size or pool.responses[place] != response or not pool.known[place]:
+            if (
+                place == pool.responses.size
+                or pool.responses[place] != response
+                or not pool.rated_drawn[place]
+            ):
                 continue
             chances = drawn.setdefault(number, np.full(pool.responses.size, np.nan))
             chances[place] = chance * (shares[number].of(response) if number in shares else 1.0)
-            known_to[place] = known or known_to[place]
+            known_to[place] = rated_before or known_to[place]
     return {
         number: (chances, (known_to > 0) & (known_to <= number)) for number, chances in sorted(drawn.items())
     }

@@ -31,8 +31,8 @@ class Pool:
     """All answers with a score, by response id; arrays have shape (answers,).
 
     `people`: people's mean value, NaN without one. `drawn_with`: the probability of the newest draw of an answer that
-    was drawn at random, NaN where none was; `known`: drawn at random and rated; `closed`: of a row whose labels are
-    sealed, or which takes no more ratings. `width`: of the scale.
+    was drawn at random, NaN where none was; `rated_drawn`: drawn at random and rated; `closed`: of a row whose labels
+    are sealed, or which takes no more ratings. `width`: of the scale.
     """
 
     responses: Ints
@@ -41,19 +41,19 @@ class Pool:
     scores: Floats
     doubts: Doubts
     people: Floats
-    known: Bools
+    rated_drawn: Bools
     closed: Bools
     width: float
 
     @cached_property
     def frame(self) -> Ints:
         """The places of the answers that can be drawn."""
-        return np.flatnonzero(~self.known & ~self.closed)
+        return np.flatnonzero(~self.rated_drawn & ~self.closed)
 
     @cached_property
     def learnt(self) -> Floats | None:
         """The expected squared errors as far as ratings teach them; None with too few."""
-        wrong = np.where(self.known, (self.people - self.scores) ** 2, np.nan)
+        wrong = np.where(self.rated_drawn, (self.people - self.scores) ** 2, np.nan)
         return learnt_errors(self.doubts, self.width, wrong)
 
     @property
@@ -80,9 +80,9 @@ def pool_of(run: Run, run_metric: RunMetric) -> Pool:
     order = np.argsort(table["response"], kind="stable")
     table, spread = table[order], spread[order]
     responses = table["response"]
-    people, known = _rated(run, run_metric.name, responses)
+    people, rated_drawn = _rated(run, run_metric.name, responses)
     far = distances(table["score"], table["candidate"], table["row"], table["length"])
-    kept = np.isin(table["row"], list(closed_rows_of(run)))
+    sealed_rows = np.isin(table["row"], list(closed_rows_of(run)))
     unit = definition.kind in (PASS_FAIL, CHECKLIST)
     width = 1.0 if unit else float(definition.max_score - definition.min_score) or 1.0
     return Pool(
@@ -92,8 +92,8 @@ def pool_of(run: Run, run_metric: RunMetric) -> Pool:
         table["score"],
         Doubts(spread, far),
         people,
-        known,
-        kept,
+        rated_drawn,
+        sealed_rows,
         width,
     )
 
@@ -134,7 +134,7 @@ def closed_rows_of(run: Run) -> frozenset[int]:
 def _rated(run: Run, criterion: str, responses: Ints) -> tuple[Floats, Bools]:
     """People's mean value of each answer, and whether it was drawn at random and rated."""
     sums, counts = np.zeros(responses.size), np.zeros(responses.size)
-    known = np.zeros(responses.size, dtype=np.bool_)
+    rated_drawn = np.zeros(responses.size, dtype=np.bool_)
     for evaluation in evaluations_of(run):
         labels = Judgement.objects.filter(run=evaluation.run, run_metric__name=criterion, current=True)
         labels = unsealed(evaluation.run, labels.filter(other_response=None, score_in_force__isnull=False))
@@ -144,9 +144,9 @@ def _rated(run: Run, criterion: str, responses: Ints) -> tuple[Floats, Bools]:
                 sums[place] += score
                 counts[place] += 1
         drawn = random_items(evaluation).filter(rated__gt=0).values_list("response", flat=True)
-        known |= np.isin(responses, list(drawn))
+        rated_drawn |= np.isin(responses, list(drawn))
     people = np.divide(sums, counts, out=np.full(responses.size, np.nan), where=counts > 0)
-    return people, known & (counts > 0)
+    return people, rated_drawn & (counts > 0)
 
 
 def random_items(evaluation: Evaluation) -> Any:

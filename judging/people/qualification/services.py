@@ -41,8 +41,8 @@ def qualification_change(
     chosen = set(gold.filter(pk__in=training).values_list("pk", flat=True))
     before = TrainingItem.objects.filter(item__evaluation=evaluation)
     before.exclude(item__in=chosen).delete()
-    known = set(before.values_list("item", flat=True))
-    TrainingItem.objects.bulk_create(TrainingItem(item_id=pk) for pk in sorted(chosen - known))
+    training = set(before.values_list("item", flat=True))
+    TrainingItem.objects.bulk_create(TrainingItem(item_id=pk) for pk in sorted(chosen - training))
     if items:
         Qualification.objects.update_or_create(evaluation=evaluation, defaults={"items": items, "mark": mark})
     else:
@@ -92,7 +92,7 @@ def _right(current: QualificationTry) -> int:
         (values_of(gold), values_of(values))
         for gold, values in rated.values_list("item__gold", "rating__values")
     )
-    return sum(hits_of(known, values) == len(known) for known, values in pairs)
+    return sum(hits_of(accepted, values) == len(accepted) for accepted, values in pairs)
 
 
 def _failed(rater: EvaluationRater) -> QualificationTry:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -49,14 +51,14 @@ def drill_begin(
     if not version.usable or not source.candidates:
         raise ValidationError(_("The data set has no answer to plant defects in."))
     project = Project.objects.select_for_update().get(pk=metric.project_id)
-    same = {"metric_version": metric_version, "version": version, "answers_in": source.run}
+    same: dict[str, Any] = {"metric_version": metric_version, "version": version, "answers_in": source.run}
     same |= {"model": model, "rows": rows, "seed": seed}
     if earlier := Drill.objects.filter(project=project, finished_at=None, **same).first():
         return earlier
-    data = {"dataset_name": version.dataset.name, "dataset_version": version.number}
+    data: dict[str, Any] = {"dataset_name": version.dataset.name, "dataset_version": version.number}
     drill = Drill.objects.create(project=project, created_by=user, **data, **same)
-    about = {"version": metric_version.number, "dataset": version.dataset.name, "rows": rows}
-    record(Action.DRILL_BEGUN, project=project, thing=metric, by=user, **about)
+    detail: dict[str, Any] = {"version": metric_version.number, "dataset": version.dataset.name, "rows": rows}
+    record(Action.DRILL_BEGUN, project=project, thing=metric, by=user, **detail)
     jobs.request(JOB, drill.pk)
     return drill
 

@@ -19,14 +19,13 @@ from evalsite.tasks import jobs
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from evalsite.web.paging import paged
-from judging.core.statistics.drill import DEFECTS
+from judging.core.statistics.drill import DEFECTS, HARMFUL
 from judging.records.models import Run, RunState
 from judging.runs.selectors import worker_missing
 from judging.trust.access import ACT, READ
 from judging.trust.drill_pages.forms import DrillForm
 from judging.trust.drill_pages.models import Drill
 from judging.trust.drill_pages.page import (
-    HARMFUL,
     NAMES,
     defect_lines,
     flags_of,

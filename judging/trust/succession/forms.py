@@ -59,8 +59,8 @@ class SuccessionForm(MarginForm):
         chosen = {}
         for name, field in self.fields.items():
             if isinstance(field, forms.ModelChoiceField):
-                endpoint = field.queryset.filter(pk=_key(self[name].value())).first()
-                endpoint = endpoint or field.queryset.first()
+                offered = Endpoint.objects.none() if field.queryset is None else field.queryset
+                endpoint = offered.filter(pk=_key(self[name].value())).first() or offered.first()
                 if endpoint is not None:
                     chosen[int(name.removeprefix("judge-"))] = endpoint
         return chosen

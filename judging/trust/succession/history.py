@@ -26,7 +26,7 @@ def successions_in_history(metric: Metric) -> list[HistoryNote]:
 
 
 def _text(row: Succession) -> str:
-    texts = {
+    texts: dict[str, str] = {
         TOGETHER: _("v%(version)s: %(new)s after %(old)s, may stand in one table"),
         APART: _("v%(version)s: %(new)s after %(old)s, must not stand in one table"),
     }

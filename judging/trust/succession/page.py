@@ -121,5 +121,7 @@ def turned_items(succession: Succession, old: RunMetric, new: RunMetric) -> Iter
     for before, after in pairs:
         address = (succession.project.slug, new.run_id, old.run_id, before.judgement, after.judgement)
         names = " · ".join(name for name in (before.candidate, before.other) if name)
-        texts = [stored_verdict_text(each.value) or _("unsettled") for each in (before, after)]
-        yield TurnedItem(before.line, names, *texts, reverse("runs:compare_item", args=address))
+        old_text, new_text = (
+            stored_verdict_text(verdict.value) or _("unsettled") for verdict in (before, after)
+        )
+        yield TurnedItem(before.line, names, old_text, new_text, reverse("runs:compare_item", args=address))

@@ -102,6 +102,7 @@ def succession_begin(
     Run.objects.select_for_update().get(pk=old.run_id)
     refuse_no_succession(old)
     definition, answers = successor(old, endpoints), answers_of(old)
+    assert old.metric_version is not None
     if not answers.rows:
         raise ValidationError(_("The run has judged no answer that another judge could judge."))
     new_judge = judge_names(definition)

@@ -40,10 +40,10 @@ def fingerprints_compare(run_metric: RunMetric) -> None:
     licence = licence_in_force(definition_now(run_metric), run.project) if fingerprints else None
     if licence is None or run.finished_at is None or run.finished_at < licence.opened_at:
         return
-    known = set(known_fingerprints(licence))
-    if not known or not fingerprints - known:
+    seen_before = set(known_fingerprints(licence))
+    if not seen_before or not fingerprints - seen_before:
         return
-    Licence.objects.filter(pk=licence.pk).update(fingerprints=sorted(known | fingerprints))
+    Licence.objects.filter(pk=licence.pk).update(fingerprints=sorted(seen_before | fingerprints))
     if fingerprints_suspend(run.project) and licence_state(licence) == LicenceState.VALID:
         licence_suspend(licence=licence, cause=Cause.FINGERPRINT)
 
@@ -54,5 +54,5 @@ def known_fingerprints(licence: Licence) -> list[str]:
         return list(licence.fingerprints)
     run = licence.opening.run if licence.opening else None
     tested = run.metrics.filter(metric_version=licence.metric_version).first() if run else None
-    found = {server.fingerprint for server, _count in servers_counted(tested)} if tested else set()
-    return sorted(found - {""})
+    fingerprints = {server.fingerprint for server, _count in servers_counted(tested)} if tested else set()
+    return sorted(fingerprints - {""})

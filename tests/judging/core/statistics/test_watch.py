@@ -153,9 +153,9 @@ def test_the_share_is_of_verdicts_that_there_are():
 def test_what_a_watch_sees():
     steady = sight(sittings(np.zeros((60, 5))), checks=0, histories=50)
     assert (steady.sentinels, steady.by_itself, steady.turned) == (60, 0, 9)
-    assert steady.found > 0.9
+    assert steady.sensitivity > 0.9
     coin = np.random.default_rng(1).random((30, 5)) < 0.4
-    assert sight(sittings(coin), checks=40, turned=2, histories=50).found < 0.5
+    assert sight(sittings(coin), checks=40, turned=2, histories=50).sensitivity < 0.5
 
 
 def test_an_unchanged_judge_raises_few_alarms():

@@ -37,7 +37,7 @@ def test_the_meter_tells_what_further_ratings_buy(run: Run, page: Client, rita: 
     assert "From 20 rows on" in page.get(address(run)).content.decode()
     rate_each(about(run, [rita], sample={"sample_size": 25}), rita, lambda item: item.row.line % 5 != 0)
     meter = page.get(address(run)).context["meter"]
-    assert meter.known
+    assert meter.enough
     assert meter.rated == 25
 
 
