@@ -83,6 +83,7 @@ class MeanChange:
     """The means of two runs with their difference (second − first), its 95 % interval and its shares.
 
     `items`: how many are scored in at least one of the runs. Figures are None if a run has no scored item.
+    `noise_alone`: ±, what the judge's own variation explains; see `statistics.noise`.
     """
 
     before: float | None
@@ -92,6 +93,7 @@ class MeanChange:
     ci_high: float | None
     items: int
     shares: tuple[Share, ...]
+    noise_alone: float | None = None
 
 
 def changed_settings(before: MetricDefinition, after: MetricDefinition) -> frozenset[str]:

@@ -55,9 +55,11 @@ def _figures(change: dict[str, Any]) -> str:
     if change["difference"] is None:
         return "no mean in one of the runs"
     figures = f"{decimal(change['a'])} → {decimal(change['b'])}, {signed(change['difference'])}"
-    if change["ci_low"] is None:
+    if change["ci_low"] is not None:
+        figures = f"{figures}{_interval(change)} over {change['items']} items"
+    if change["noise_alone"] is None:
         return figures
-    return f"{figures}{_interval(change)} over {change['items']} items"
+    return f"{figures}; the judge's own variation explains ±{decimal(change['noise_alone'])}"
 
 
 def _interval(figure: dict[str, Any]) -> str:

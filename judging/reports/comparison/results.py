@@ -163,6 +163,7 @@ def _packed(cell: CellChange) -> PackedCell:
             StoredShare(share.cause, share.difference, len(share.items), share.ci_low, share.ci_high)
             for share in change.shares
         ],
+        noise_alone=change.noise_alone,
     )
     return stored, msgspec.msgpack.encode(items)
 

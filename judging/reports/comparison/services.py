@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from judging.records.definitions import definitions_now
 from judging.records.models import Reading, Run, RunMetric
 from judging.reports.comparison import items
 from judging.reports.comparison.items import Cell, Collected, ItemJudgement, Items
+from judging.reports.comparison.noise import noise_of
 from judging.reports.comparison.stored import StoredChange, StoredShare
 from judging.reports.pairing import OUTCOMES
 from judging.runs.rerun.preview import outcomes_by
@@ -108,6 +109,7 @@ def changes_between(
         ]
         width = None if None in widths else max(filter(None, widths))
         change = change_between(items.matched(first, second, keys, replies, clusters), width)
+        change = replace(change, noise_alone=noise_of(replies.own_definitions, first, second))
         yield CellChange(*cell, change, first, second)
 
 
@@ -122,7 +124,8 @@ def definitions_by_name(run: Run) -> dict[str, MetricDefinition]:
 
 
 def comparison_document(before: Run, after: Run) -> dict[str, dict[str, Any]]:
-    """The document of `compare --json`: {metric: {candidate: {a, b, difference, ci_low, ci_high, items, shares}}}."""
+    """The document of `compare --json`: {metric: {candidate: {a, b, difference, ci_low, ci_high, items, noise_alone,
+    shares}}}."""
     return changes_document(changes_between(before, after, shared_cells(before, after)))
 
 
@@ -155,6 +158,7 @@ def _entry(
         "ci_low": change.ci_low,
         "ci_high": change.ci_high,
         "items": change.items,
+        "noise_alone": change.noise_alone,
         "shares": [
             {
                 "cause": share.cause,
@@ -183,6 +187,12 @@ class StoredReplies:
         self._reader_changed = self.stored and not items.says_forms(before, metrics[0])
         self._settings: dict[_Pair, frozenset[str]] = {}
         self._scores: dict[_Pair, dict[str, Scores]] = {}
+
+    @property
+    def own_definitions(self) -> tuple[MetricDefinition, MetricDefinition]:
+        """The runs' own definitions of the metric."""
+        before, after = (by_reading[None] for by_reading in self.definitions)
+        return before, after
 
     def settings(self, before: Collected, after: Collected) -> frozenset[str]:
         pairs = _pairs(before, after)

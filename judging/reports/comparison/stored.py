@@ -12,8 +12,8 @@ from evalsite.derived import Part, Results, of_parts, of_subjects
 from evalsite.models import Derived
 from judging.records.models import Run
 
-CHANGES = Results("comparison", 4)  # of a run: StoredChange of all cells, by the earlier run
-ITEMS = Results("compared_items", 4)  # of a row of CHANGES: services.ComparedItem, by metric and candidate
+CHANGES = Results("comparison", 5)  # of a run: StoredChange of all cells, by the earlier run
+ITEMS = Results("compared_items", 5)  # of a row of CHANGES: services.ComparedItem, by metric and candidate
 
 
 class StoredShare(msgspec.Struct, frozen=True, array_like=True):
@@ -39,6 +39,7 @@ class StoredChange(msgspec.Struct, frozen=True):
     items: int
     counts: dict[str, int]
     shares: list[StoredShare]
+    noise_alone: float | None = None
 
 
 def part_of(before: int) -> Part:

@@ -15,7 +15,8 @@ from datasets.models import Response, Row
 from evalsite.accounts.models import Project, User
 from judging.core.change import CAUSES
 from judging.core.metric_definition import MetricDefinition
-from judging.core.results import JudgementResult
+from judging.core.results import JudgementResult, Verdict
+from judging.core.values import Outcome
 from judging.records.models import Reading, Run
 from judging.records.overrides import override_add
 from judging.reports.comparison.services import comparison_document
@@ -354,3 +355,14 @@ def test_an_earlier_reader_that_read_the_same_is_no_cause(project: Project) -> N
     version = a_version_of(project)
     first, second = run_of(version, metric(), [5] * ROWS), run_of(version, metric(), [8] * ROWS)
     assert shares(by_an_earlier_reader(first), second) == {"noise": pytest.approx(3)}
+
+
+def test_the_judges_own_variation_is_said_where_it_gave_each_score_several_times(project: Project) -> None:
+    version = a_version_of(project)
+    result = JudgementResult(Outcome("scored", 6), (), (Verdict(0, 0, 8), Verdict(0, 1, 4)))
+    runs = [judge(a_run(version, metric(repeats=2)), lambda _place: result) for _run in range(2)]
+    once = run_of(version, metric(), [6] * ROWS)
+    assert comparison_document(*runs)["quality"]["alpha"]["noise_alone"] == pytest.approx(
+        1.959964 * math.sqrt((8 / 2 + 8 / 2) / ROWS), rel=1e-6
+    )
+    assert comparison_document(runs[0], once)["quality"]["alpha"]["noise_alone"] is None

@@ -146,7 +146,7 @@ def test_a_second_look_reads_no_judgements(
     client: Client, runs: list[Run], django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     page(client, runs[1], **{"with": runs[0].pk})
-    with django_assert_max_num_queries(26) as queries:
+    with django_assert_max_num_queries(27) as queries:
         page(client, runs[1], **{"with": runs[0].pk})
     assert not [one for one in queries.captured_queries if 'FROM "judging_judgement"' in one["sql"]]
 
