@@ -597,7 +597,7 @@ def test_on_a_phone_every_target_is_as_large_as_a_fingertip(desk: Callable[..., 
     give(page, "2", "Enter")
     sent(page)
     assert small_targets(page) == []
-    for key, dialog in (("s", "#skip"), ("p", "#mine"), ("?", "#keys")):
+    for key, dialog in (("s", "#skip"), ("p", "#mine"), ("h", "#keys"), ("?", "#ask")):
         page.keyboard.press(key)
         expect(page.locator(dialog)).to_be_visible()
         if key == "p":

@@ -17,9 +17,10 @@ from tests.judging.people.make import has_read, make_evaluation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Enter = Callable[..., Page]
-ON_THE_DESK = {"keys": "?", "palette": "Control+k", "skip": "s", "mine": "p"}
+ON_THE_DESK = {"keys": "h", "ask": "?", "palette": "Control+k", "skip": "s", "mine": "p"}
+OPENED_BY_THE_PAGE = ("reading", "feedback")
 LOADED = {"#palette": "#palette-hits a", "#mine": "#mine-list a"}
-ACTING = ("2", "Enter", "ArrowRight", "u", "?", "Control+k")
+ACTING = ("2", "Enter", "ArrowRight", "u", "?", "h", "Control+k")
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_every_dialog_of_the_site_is_walked_here() -> None:
     templates, scripts = Path(settings.BASE_DIR, "templates"), Path(settings.BASE_DIR, "static/js")
     named = [re.findall(r'<dialog\b[^>]* id="(\w+)"', one.read_text()) for one in templates.rglob("*.html")]
     unnamed = [one.name for one in scripts.rglob("*.js") if 'createElement("dialog")' in one.read_text()]
-    assert {name for names in named for name in names} == set(ON_THE_DESK)
+    assert {name for names in named for name in names} == {*ON_THE_DESK, *OPENED_BY_THE_PAGE}
     assert unnamed == ["site.js"]  # the question before a form is sent
 
 
@@ -50,6 +51,8 @@ def test_keys_that_are_pressed_over_a_dialog_do_not_rate_what_it_covers(desk: Pa
     for name, key in ON_THE_DESK.items():
         for _ in range(2):
             walk(desk, f"#{name}", lambda key=key: desk.keyboard.press(key))  # type: ignore[misc]
+    for name in OPENED_BY_THE_PAGE:
+        walk(desk, f"#{name}", lambda name=name: desk.evaluate(f"{name}.showModal()"))  # type: ignore[misc]
     expect(desk.locator("#verdict input:checked")).to_have_count(0)
     assert Rating.objects.count() == 1
     assert Assignment.objects.filter(state="skipped").count() == 0
