@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
 from evalsite.audit import Action
+from evalsite.rounding import shortest
 from judging.core.people.quality import Thresholds
 from judging.people.assignments import audit, locked
 from judging.people.models import Evaluation
@@ -30,7 +31,7 @@ def thresholds_of(evaluation: Evaluation) -> Thresholds:
 def thresholds_change(*, evaluation: Evaluation, values: Mapping[str, float], by: User) -> None:
     """Set thresholds (names of SET). Raises ValidationError with messages by name."""
     problems = {
-        name: _("Enter a number over 0 and up to %(most)s.") % {"most": f"{MOST.get(name, 1):g}"}
+        name: _("Enter a number over 0 and up to %(most)s.") % {"most": shortest(MOST.get(name, 1.0), 1)}
         for name, value in values.items()
         if not 0 < value <= MOST.get(name, 1.0)
     }
