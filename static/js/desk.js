@@ -1,8 +1,7 @@
 // The rating desk: after a verdict the next item appears at once. Without this module the page's forms do the same.
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
-import { attend, elapsed, foldReference, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
-import { guidelineVersion, noticeNews, readFirst } from "./desk/guideline.js";
+import { attend, elapsed, foldReference, guidelineVersion, noticeNews, readFirst, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;

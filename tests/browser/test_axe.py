@@ -51,6 +51,8 @@ NO_PAGES = {
     "desk:mine": "a part of the desk",
     "desk:item": "a part of the desk",
     "desk:guideline": "a part of the desk",
+    "desk:question": "a part of the desk",
+    "trust:watch": "needs a licence by thirty answers, more than the sample has",
     "desk:difference": "a part of the desk",
     "accounts:oidc": "leads to the provider; off",
     "accounts:oidc_back": "comes from the provider; off",

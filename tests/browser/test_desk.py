@@ -358,7 +358,7 @@ def test_what_the_desk_sends_names_items_by_token_and_no_side(desk: Callable[...
     give(page, "s", "1", "Enter")
     sent(page)
     fields = {name for one in requests for name in parse_qs(one.rpartition(" ")[2], keep_blank_values=True)}
-    assert fields == {"v0", "comment", "attempt", "seconds", "key", "reason"}
+    assert fields == {"v0", "comment", "attempt", "seconds", "key", "reason", "guideline"}
     assert [one for one in requests if re.search(r"/desk/\d+/\d+/", one)] == []
 
 
