@@ -57,10 +57,9 @@ class ServerChange(NamedTuple):
 def server_changes(run: Run) -> list[ServerChange]:
     """Of each metric, against the newest earlier run of it whose servers are known."""
     changes = []
-    known = run.metrics.filter(servers__isnull=False)
-    for run_metric in known.select_related("metric_version", "run").order_by("number"):
+    for run_metric in sorted(run.metrics.all(), key=lambda each: each.number):
         version = run_metric.metric_version
-        if version is None:
+        if version is None or run_metric.servers is None:
             continue
         earlier = RunMetric.objects.filter(
             metric_version__metric=version.metric_id, run__lt=run.pk, run__deleted_at=None
