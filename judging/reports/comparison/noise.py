@@ -24,7 +24,8 @@ def noise_of(
         key for key, item in first.items() if key in second and None not in (item.mean, second[key].mean)
     ]
     judged = [[part.judgement for key in shared for part in items[key].parts] for items in (first, second)]
-    return noise_alone(*(repeat_variance(list(_repeats(ids))) for ids in judged), min(map(len, judged)))
+    before, after = (repeat_variance(list(_repeats(ids))) for ids in judged)
+    return noise_alone(before, after, min(map(len, judged)))
 
 
 def _has_repeats(definition: MetricDefinition) -> bool:
