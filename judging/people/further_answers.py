@@ -1,4 +1,4 @@
-"""The third and later answers of items whose answers are ranked."""
+"""The third and later answers of items whose answers are ranked, and hidden repeats, which have the same answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,30 @@ def further_add(items: Iterable[tuple[Item, Iterable[int]]]) -> None:
     FurtherAnswer.objects.bulk_create(further, batch_size=_BATCH)
 
 
-def further_copy(repeats: Sequence[Item]) -> None:
-    """Give stored repeats, all of one evaluation, the further answers of the items that they repeat."""
+def repeats_create(items: Iterable[Item], after: int) -> list[Item]:
+    """Store a hidden repeat of each of these items, all of one evaluation, numbered from `after` + 1 on."""
+    repeats = [
+        Item(
+            evaluation_id=item.evaluation_id,
+            number=number,
+            rank=item.rank,
+            row_id=item.row_id,
+            response_id=item.response_id,
+            other_response_id=item.other_response_id,
+            first_side=item.first_side,
+            repeat_of=item,
+            needed=0,
+            free=0,
+        )
+        for number, item in enumerate(items, after + 1)
+    ]
+    repeats = Item.objects.bulk_create(repeats, batch_size=_BATCH)
+    _further_copy(repeats)
+    return repeats
+
+
+def _further_copy(repeats: Sequence[Item]) -> None:
+    """Give repeats the further answers of the items that they repeat."""
     if not any(repeat.is_ranked for repeat in repeats):
         return
     by_item: dict[int | None, list[int]] = defaultdict(list)

@@ -23,7 +23,7 @@ from judging.core.people.sampling import first_sides, shuffled
 from judging.engine.rubric_rows import unreadable_rows
 from judging.people.assignments import audit, locked, raters_add, release, tell_raters
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
-from judging.people.further_answers import further_add, further_copy
+from judging.people.further_answers import further_add, repeats_create
 from judging.people.item_criteria import judgements_each
 from judging.people.models import (
     Assignment,
@@ -242,23 +242,7 @@ def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
     measured = in_split(evaluation.run.version)
     repeatable = [item for item in items if item.row_id not in measured]
     count = min(len(repeatable), max(1, round(len(items) * evaluation.repeat_share)))
-    twins = [
-        Item(
-            evaluation=evaluation,
-            number=number,
-            rank=item.rank,
-            row_id=item.row_id,
-            response_id=item.response_id,
-            other_response_id=item.other_response_id,
-            first_side=item.first_side,
-            repeat_of=item,
-            needed=0,
-            free=0,
-        )
-        for number, item in enumerate(order.sample(repeatable, count), len(items) + 1)
-    ]
-    twins = Item.objects.bulk_create(twins, batch_size=500)
-    further_copy(twins)
+    repeats_create(order.sample(repeatable, count), after=len(items))
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ from django.db.models import Max, QuerySet
 from judging.core.people.assignment import Twin
 from judging.core.people.guideline_shift import MOST_REPEATS
 from judging.people.dealt import items_dealt
-from judging.people.further_answers import further_copy
+from judging.people.further_answers import repeats_create
 from judging.people.guidelines.models import GuidelineVersion, VersionRepeat
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.records.seal import in_split
@@ -57,10 +57,7 @@ def version_repeats_add(evaluation: Evaluation, version: GuidelineVersion) -> in
         for rater in evaluation.raters.filter(left_at=None).order_by("pk")
         for item in _chosen(evaluation, rater, version.number)
     ]
-    twins = Item.objects.bulk_create(
-        [_twin(item, number) for number, (_, item) in enumerate(pairs, last + 1)], batch_size=500
-    )
-    further_copy(twins)
+    twins = repeats_create((item for _, item in pairs), after=last)
     VersionRepeat.objects.bulk_create(
         VersionRepeat(version=version, rater=rater, item=twin)
         for (rater, _), twin in zip(pairs, twins, strict=True)
@@ -78,18 +75,3 @@ def _chosen(evaluation: Evaluation, rater: EvaluationRater, version: int) -> lis
     random.Random(f"version:{evaluation.seed}:{rater.pk}:{version}").shuffle(own)
     own.sort(key=lambda held: -held.rating.guideline_version if held.rating else 0)
     return [held.item for held in own[:MOST_REPEATS]]
-
-
-def _twin(item: Item, number: int) -> Item:
-    return Item(
-        evaluation_id=item.evaluation_id,
-        number=number,
-        rank=item.rank,
-        row_id=item.row_id,
-        response_id=item.response_id,
-        other_response_id=item.other_response_id,
-        first_side=item.first_side,
-        repeat_of=item,
-        needed=0,
-        free=0,
-    )
