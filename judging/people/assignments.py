@@ -24,7 +24,7 @@ from evalsite.webhooks.kinds import Event
 from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
 from judging.core.people.ranking import shown_order
 from judging.core.people.sampling import side_for
-from judging.people.dealt import dealt_to, items_dealt
+from judging.people.dealt import dealt_to, gold_left, items_dealt
 from judging.people.guidelines.repeats import REPEAT_SHARE, version_twins
 from judging.people.models import (
     Assignment,
@@ -250,10 +250,7 @@ def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) 
 def _gold_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     if not evaluation.gold_share:
         return []
-    gold = Item.objects.filter(
-        evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
-    )
-    return list(gold.exclude(pk__in=items_dealt(rater)).order_by("rank").values_list("pk", flat=True)[:count])
+    return list(gold_left(rater).order_by("rank").values_list("pk", flat=True)[:count])
 
 
 def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Max, Q, QuerySet
 
-from judging.people.models import Assignment, AssignmentState, EvaluationRater
+from judging.people.models import Assignment, AssignmentState, EvaluationRater, Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,14 @@ def dealt_to(rater: EvaluationRater) -> Dealt:
 def items_dealt(rater: EvaluationRater) -> QuerySet[Assignment, int]:
     """The ids of the items that a rater holds, or will not get again."""
     return _kept(rater).values_list("item", flat=True)
+
+
+def gold_left(rater: EvaluationRater) -> QuerySet[Item]:
+    """The gold items of the real queue that the rater may still get."""
+    gold = Item.objects.filter(
+        evaluation=rater.evaluation_id, needed=0, repeat_of=None, gold_removed=False, training=None
+    )
+    return gold.exclude(pk__in=items_dealt(rater))
 
 
 def _kept(rater: EvaluationRater) -> QuerySet[Assignment]:

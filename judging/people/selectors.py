@@ -18,7 +18,7 @@ from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 from judging.filters.row_filters import id_subquery
-from judging.people.dealt import dealt_to, items_dealt
+from judging.people.dealt import dealt_to, gold_left
 from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
@@ -269,13 +269,10 @@ def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
     evaluation = rater.evaluation
     if not evaluation.gold_share:
         return 0
-    gold = Item.objects.filter(
-        evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
-    )
     dealt = dealt_to(rater)
     return gold_to_come(
         opened,
-        gold.exclude(pk__in=items_dealt(rater)).count(),
+        gold_left(rater).count(),
         share=evaluation.gold_share,
         place=dealt.items,
         gold_had=dealt.gold,
