@@ -14,7 +14,8 @@ from statistics import median
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from evalsite.accounts.models import User
-from judging.core.people.promise import SECONDS_AN_ITEM, Work, items_each, raised
+from judging.core.people.promise import Work, items_each, raised
+from judging.core.statistics.licence import UNMEASURED_SECONDS
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 
 DONE = (AssignmentState.RATED, AssignmentState.SKIPPED)
@@ -125,4 +126,4 @@ def seconds_an_item(evaluation: Evaluation) -> float:
     """The median time of the evaluation's last ratings; half a minute until there are ten."""
     rated = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.RATED, seconds__gt=0)
     times = list(rated.order_by("-rated_at").values_list("seconds", flat=True)[:_PACE_OVER])
-    return median(times) if len(times) >= _FEWEST_FOR_PACE else SECONDS_AN_ITEM
+    return median(times) if len(times) >= _FEWEST_FOR_PACE else UNMEASURED_SECONDS

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-SECONDS_AN_ITEM = 30.0
-"""Assumed until ten ratings tell the pace."""
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
