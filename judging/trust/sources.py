@@ -30,7 +30,7 @@ OFFERED = 20
 
 
 @dataclass(frozen=True)
-class Source:
+class AnswerSource:
     """The answers of a run, or those that came with a version."""
 
     version: Version
@@ -44,6 +44,11 @@ class Source:
     @property
     def name(self) -> str:
         return self.run.name if self.run else f"{self.version.dataset.name} v{self.version.number}"
+
+
+@dataclass(frozen=True)
+class Source(AnswerSource):
+    """Answers that people rate for a judge's test."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from datasets.models import Candidate, Response, Version
+from datasets.models import Candidate, Response
 from datasets.selectors import usable_versions
 from evalsite.accounts.models import Project
 from judging.core.metric_definition import MetricDefinition
@@ -17,6 +17,7 @@ from judging.records.models import IMPORTED, PEOPLE, Run
 from judging.runs.preflight import Preflight, preflight
 from judging.runs.selectors import Cost, MetricChoice
 from judging.trust.drills import as_drilled
+from judging.trust.sources import AnswerSource
 
 USUAL_ROWS = 200
 MOST_ROWS = 1_000
@@ -26,19 +27,8 @@ JUDGED_TIMES = len(DEFECTS) + 2
 
 
 @dataclass(frozen=True)
-class DrillSource:
-    """The uploaded answers of a data set version, or those that a run judged."""
-
-    version: Version
-    run: Run | None = None
-
-    @property
-    def code(self) -> str:
-        return f"run-{self.run.pk}" if self.run else f"version-{self.version.pk}"
-
-    @property
-    def name(self) -> str:
-        return self.run.name if self.run else f"{self.version.dataset.name} v{self.version.number}"
+class DrillSource(AnswerSource):
+    """Answers in which defects can be planted."""
 
     @cached_property
     def candidates(self) -> Sequence[str]:
