@@ -18,6 +18,7 @@ class CreateTables(Operation):
     """
 
     reduces_to_sql = True
+    reversible = False
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = operations
@@ -43,18 +44,6 @@ class CreateTables(Operation):
         for operation in self.operations:
             if isinstance(operation, CreateModel):
                 schema_editor.create_model(to_state.apps.get_model(app_label, operation.name))
-
-    def database_backwards(
-        self,
-        app_label: str,
-        schema_editor: BaseDatabaseSchemaEditor,
-        from_state: ProjectState,
-        to_state: ProjectState,
-    ) -> None:
-        """Delete the tables, last ones first."""
-        for operation in reversed(self.operations):
-            if isinstance(operation, CreateModel):
-                schema_editor.delete_model(from_state.apps.get_model(app_label, operation.name))
 
     def describe(self) -> str:
         """See Operation."""
