@@ -94,8 +94,7 @@ class Rater:
 
     def session(self, study: Evaluation, day: int) -> Iterator[timedelta]:
         """Work on a study for a while; yields the time until its next step."""
-        for verdict in [verdict for verdict in self.unsent if verdict.study == study.run_id]:
-            self._send(verdict)
+        self._send_unsent(study)
         offline = self.kind.goes_offline and day == OFFLINE_DAY
         loaded: dict[str, str] = {}
         for _number in range(self.items_a_session):
@@ -118,9 +117,7 @@ class Rater:
                 loaded |= self._items(study, list(loaded))
         if offline:
             yield OFFLINE
-            for verdict in [verdict for verdict in self.unsent if verdict.study == study.run_id]:
-                self._send(verdict)
-                self._send(verdict)  # as if the first answer had not arrived
+            self._send_unsent(study, times=2)  # as if the first answer had not arrived
         if self.kind.gives_back and loaded:
             self._give_back(study, loaded)
 
@@ -152,6 +149,11 @@ class Rater:
         until = clock.now() + timedelta(minutes=study.lease_minutes)
         sent = {"items": ",".join(loaded), "until": until.isoformat()}
         self._asked("post", f"{self._desk(study.run_id)}give-back/", sent)
+
+    def _send_unsent(self, study: Evaluation, times: int = 1) -> None:
+        for verdict in [verdict for verdict in self.unsent if verdict.study == study.run_id]:
+            for _time in range(times):
+                self._send(verdict)
 
     def _send(self, verdict: Verdict) -> None:
         """Send a verdict; keep it for later if the study is paused."""

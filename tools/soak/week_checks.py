@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -49,17 +50,13 @@ def _ratings(study: Evaluation, raters: Sequence[Rater]) -> Iterator[str]:
             shown = {0: criteria[0].choices[verdict.choice]}
             if assignment is None or assignment.rating is None:
                 yield f"{study.run.name}: a verdict of {rater.name} is lost"
-            elif assignment.rating.values != _as_stored(canonical(criteria, shown, assignment.shown_first)):
+            elif assignment.rating.values != json.dumps(
+                canonical(criteria, shown, assignment.shown_first), ensure_ascii=False
+            ):
                 yield f"{study.run.name}: a verdict of {rater.name} is stored as {assignment.rating.values}"
     actions = Rating.objects.filter(assignment__evaluation=study).count()
     if not confirmed == len(stored) == actions:
         yield f"{study.run.name}: {confirmed} verdicts confirmed, {len(stored)} in force, {actions} stored"
-
-
-def _as_stored(values: object) -> str:
-    import json
-
-    return json.dumps(values, ensure_ascii=False)
 
 
 def _items(study: Evaluation) -> Iterator[str]:
