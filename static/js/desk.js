@@ -1,7 +1,7 @@
 // The rating desk: after a verdict the next item appears at once. Without this module the page's forms do the same.
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
-import { attend, elapsed, foldReference, guidelineVersion, noticeNews, readFirst, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { attend, elapsed, foldReference, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
@@ -12,6 +12,8 @@ const items = document.getElementById("items");
 const status = document.getElementById("status");
 const skipping = document.getElementById("skip");
 const form = new VerdictForm(document.getElementById("verdict"), toAnswer);
+const dialog = document.getElementById("reading");
+const understood = document.getElementById("reading-form");
 const submissions = new SubmissionQueue(items.dataset.store, { stored, refused, waiting, empty });
 const queue = []; // next articles
 const submitted = []; // {article, key, values, comment}: submitted by this page, newest last
@@ -24,7 +26,10 @@ let state = items.dataset.state;
 let open = state === "open";
 let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
+let due = "due" in dialog.dataset; // the guideline is still to be read
+let fetchingGuideline = false;
 
+dialog.close(); // opened as a modal dialog instead
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
 restoreTyped();
 next();
@@ -69,7 +74,7 @@ function show(article, values, comment) {
   article.focus({ preventScroll: true });
   window.scrollTo(0, 0);
   toLastQuestion(article);
-  readFirst(submissions.token);
+  readFirst();
 }
 
 /** Shows the answer that the active place of a ranking is about. */
@@ -155,6 +160,47 @@ function clearDesk() {
   show(null);
 }
 
+// —— reading first: the guideline opens at a rater's first item and after each change, until it is understood
+
+/** Opens the guideline if it is still to be read. Its reading is no time spent on the item below. */
+function readFirst() {
+  if (!due || document.querySelector("dialog[open]")) return;
+  dialog.showModal();
+  dialog.querySelector("button").focus();
+  dialog.scrollTop = 0;
+}
+
+/** Fetches what a response has told of: a newer version, which is opened, or a new answer to a question. */
+async function noticeNews({ guideline, answers }) {
+  const changed = guideline > Number(understood.elements.version.value);
+  const answered = answers > Number(items.dataset.answers);
+  if (fetchingGuideline || !(changed || answered)) return;
+  fetchingGuideline = true;
+  const response = await fetch(items.dataset.guidelineUrl, { headers: ownHeaders(), redirect: "manual" }).catch(() => null);
+  const data = response?.ok ? await response.json().catch(() => null) : null;
+  fetchingGuideline = false;
+  if (!data) return; // the next response tells again
+  for (const place of document.querySelectorAll("[data-guideline-text]")) place.innerHTML = data.html;
+  items.dataset.answers = data.answers;
+  if (answered) toast(items.dataset.answered, "info");
+  if (!changed) return;
+  understood.elements.version.value = data.version;
+  understood.querySelector("[data-changed]").hidden = false;
+  due = data.due;
+  if (!due) items.dataset.guideline = data.version; // the version under which the rater rates
+  readFirst();
+}
+
+understood.addEventListener("submit", (event) => {
+  event.preventDefault();
+  due = false;
+  items.dataset.guideline = understood.elements.version.value;
+  fetch(understood.action, { method: "POST", body: new URLSearchParams(new FormData(understood)), headers: { ...ownHeaders(), "X-CSRFToken": submissions.token }, redirect: "manual", keepalive: true }).catch(() => {});
+  dialog.close();
+  restart();
+  document.querySelector(".desk-item:not([hidden])")?.focus({ preventScroll: true });
+});
+
 // —— connection status and empty queue
 
 function waiting(reason) {
@@ -207,7 +253,7 @@ document.addEventListener("visibilitychange", () => document.visibilityState ===
 function submit() {
   if (!current || form.form.hidden || !form.complete(status.dataset.choose)) return;
   const { verdictUrl, attempt } = current.dataset;
-  submitAndAdvance(verdictUrl, { ...form.fields, attempt, seconds: elapsed(), guideline: guidelineVersion() });
+  submitAndAdvance(verdictUrl, { ...form.fields, attempt, seconds: elapsed(), guideline: items.dataset.guideline });
 }
 
 function skip(reason, comment) {

@@ -1,6 +1,7 @@
 """How judges' replies are read. `seen.jsonl` and `cases.jsonl` hold replies and what each states (null: nothing)."""
 
 import json
+import re
 import sys
 import unicodedata
 from pathlib import Path
@@ -160,7 +161,10 @@ def changed_by(replies: list[Case], before: list[str]) -> list[tuple[str, str]]:
     ]
 
 
-@given(SIGNS)
+NUMBER_WORDS = re.compile("one|three|nine|ten", re.I)  # those that can be spelled with the signs
+
+
+@given(SIGNS.filter(lambda text: not NUMBER_WORDS.search(text)))
 def test_without_a_digit_or_number_word_there_is_no_score(reply: str) -> None:
     assert score(reply).value is None
 
