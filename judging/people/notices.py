@@ -16,9 +16,9 @@ def organiser_notices(evaluation: Evaluation) -> dict[str, Any]:
     and the number of unanswered questions."""
     return {
         "missed": _missed(evaluation),
-        "failed_tries": failed_tries(evaluation),
+        "failed_tries": failed_tries([evaluation.pk]),
         "lacks_gold": lacks_gold(evaluation),
-        "open_questions": open_questions(evaluation),
+        "open_questions": open_questions([evaluation.pk])[evaluation.pk],
     }
 
 

@@ -8,6 +8,7 @@ they get no more. A share above it is shown to them, and they may go on or stop.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from statistics import median
 
@@ -26,15 +27,15 @@ def share_of(evaluation: Evaluation, *, joining: int = 0) -> int:
     """What each rater gets at most, computed now; `joining`: further raters."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
     sums = usual.aggregate(seats=Sum("needed", default=0), items=Count("pk"), free=Sum("free", default=0))
-    active = list(_active(evaluation).values_list("pk", flat=True))
+    active = list(_active([evaluation.pk]).values_list("pk", flat=True))
     seated = Assignment.objects.filter(evaluation=evaluation, item__needed__gt=0, extra=False)
-    gone = seated.counted().exclude(rater__in=_active(evaluation)).count()
+    gone = seated.counted().exclude(rater__in=active).count()
     seats = sums["seats"] - gone
     work = _work(evaluation, seats, len(active) + joining, sums["items"])
     each = items_each(work, evaluation.quota)
     if evaluation.quota is None:
         return each
-    done = _done(evaluation)
+    done = _done(active)
     left = sums["free"] + seated.filter(state=AssignmentState.LEASED).count()
     rooms = [max(0, each - done[pk]) for pk in active] + [each] * joining
     return raised(each, left=left, rooms=rooms, most=items_each(replace(work, raters=1), evaluation.quota))
@@ -61,15 +62,15 @@ def _work(evaluation: Evaluation, seats: int, raters: int, items: int) -> Work:
     )
 
 
-def _active(evaluation: Evaluation) -> QuerySet[EvaluationRater]:
+def _active(evaluations: Collection[int]) -> QuerySet[EvaluationRater]:
     return EvaluationRater.objects.filter(
-        evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
+        evaluation__in=evaluations, left_at=None, paused_at=None, set_aside_at=None
     )
 
 
-def _done(evaluation: Evaluation) -> Counter[int]:
+def _done(raters: Collection[int | EvaluationRater]) -> Counter[int]:
     """{rater: items rated or skipped, after training and qualification}."""
-    own = Assignment.objects.filter(evaluation=evaluation, state__in=DONE, entry=None).order_by()
+    own = Assignment.objects.filter(rater__in=raters, state__in=DONE, entry=None).order_by()
     return Counter(dict(own.values_list("rater").annotate(items=Count("pk"))))
 
 
@@ -104,6 +105,18 @@ def room(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
         promises_store(evaluation)  # others may have skipped items, or left
         limit = limit_of(evaluation, rater) or 0
     return max(0, limit - done)
+
+
+def rooms_of(evaluations: Collection[Evaluation]) -> dict[int, int]:
+    """{evaluation: how many items its active raters may still get together}, of those with a quota. Two queries."""
+    limited = {evaluation.pk: evaluation for evaluation in evaluations if evaluation.quota is not None}
+    active = list(_active(limited))
+    done = _done(active)
+    rooms = dict.fromkeys(limited, 0)
+    for rater in active:
+        limit = limit_of(limited[rater.evaluation_id], rater) or 0
+        rooms[rater.evaluation_id] += max(0, limit - done[rater.pk])
+    return rooms
 
 
 def raised_to(evaluation: Evaluation, rater: EvaluationRater) -> int | None:

@@ -25,6 +25,7 @@ from judging.people.gold_rule import gold_items_right
 from judging.people.labels import values_of
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.people.thresholds import thresholds_of
+from judging.records.models import Run
 from judging.records.seal import sealed_items
 
 JOB = "rater_figures"
@@ -86,17 +87,22 @@ def rater_figures(evaluation: Evaluation) -> RaterFigures:
     return _read(stored, current=True)
 
 
-def stored_flags(runs: Collection[int]) -> dict[int, int]:
-    """{run: raters who stand out}, as last computed for these evaluations (ids of their runs)."""
-    stored = FIGURES.all().filter(subject__in=runs)
-    return {row.subject: len(_read(row, current=True).flagged) for row in stored if row.computed_at}
+def flags_of(runs: Collection[Run]) -> dict[int, int]:
+    """{run: raters who stand out}, as last computed for the evaluations of these runs. A worker computes those anew in
+    which people have rated since."""
+    stored = {row.subject: row for row in FIGURES.all().filter(subject__in=[run.pk for run in runs])}
+    for run in runs:
+        row = stored.get(run.pk)
+        if run.revision and (row is None or (row.revision != run.revision and _due(row))):
+            jobs.request(JOB, (row or FIGURES.place(run.pk)).pk)
+    return {pk: len(_read(row, current=True).flagged) for pk, row in stored.items() if row.computed_at}
 
 
 @jobs.job(JOB, Derived)
 def compute_rater_figures(hold: Hold, stored: Derived) -> None:
-    """Compute and store the figures of a large evaluation."""
+    """Compute and store the figures of an evaluation."""
     evaluation = Evaluation.objects.select_related("run").filter(run=stored.subject).first()
-    if evaluation is not None and _state_in(stored) != _state(evaluation):
+    if evaluation is not None:
         _compute(evaluation, stored)
     hold.finish()
 

@@ -27,16 +27,24 @@ def thresholds_of(evaluation: Evaluation) -> Thresholds:
     return replace(Thresholds(), gold=evaluation.gold_mark, **changed)
 
 
+def thresholds_refused(
+    values: Mapping[str, float], factors: Mapping[str, float] | None = None
+) -> dict[str, str]:
+    """{name: why its value is refused}; `factors`: {name: by how much the values are multiplied}, for a form in
+    percent."""
+    most = {name: MOST.get(name, 1.0) * (factors or {}).get(name, 1.0) for name in values}
+    return {
+        name: _("Enter a number over 0 and up to %(most)s.") % {"most": shortest(most[name], 1)}
+        for name, value in values.items()
+        if not 0 < value <= most[name]
+    }
+
+
 @transaction.atomic
 def thresholds_change(*, evaluation: Evaluation, values: Mapping[str, float], by: User) -> None:
     """Set thresholds (names of SET). Raises ValidationError with messages by name."""
-    problems = {
-        name: _("Enter a number over 0 and up to %(most)s.") % {"most": shortest(MOST.get(name, 1.0), 1)}
-        for name, value in values.items()
-        if not 0 < value <= MOST.get(name, 1.0)
-    }
-    if problems:
-        raise ValidationError(problems)
+    if refused := thresholds_refused(values):
+        raise ValidationError(refused)
     evaluation = locked(evaluation)
     every = asdict(thresholds_of(evaluation)) | dict(values)
     evaluation.quality_thresholds = {name: every[name] for name in SET}

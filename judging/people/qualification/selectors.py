@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,9 +89,9 @@ def items_of_try(current: QualificationTry) -> QuerySet[Assignment]:
     return Assignment.objects.filter(entry__qualification_try=current, item__gold_removed=False)
 
 
-def failed_tries(evaluation: Evaluation) -> list[QualificationTry]:
-    """The newest tries of active raters who have not passed and wait for an organiser's decision."""
-    tries = QualificationTry.objects.filter(rater__evaluation=evaluation, rater__left_at=None)
+def failed_tries(evaluations: Collection[int]) -> list[QualificationTry]:
+    """The newest tries of these evaluations' active raters who have not passed and wait for an organiser's decision."""
+    tries = QualificationTry.objects.filter(rater__evaluation__in=evaluations, rater__left_at=None)
     newest = {row.rater_id: row for row in tries.select_related("rater__user").order_by("number")}
     return [row for row in newest.values() if row.ended_at and not row.passed and row.let_in_at is None]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils.safestring import SafeString
 
 from evalsite.accounts.models import User
@@ -21,9 +23,10 @@ def questions_of(evaluation: Evaluation) -> QuerySet[Question]:
     return questions.select_related(*parts).order_by(F("answered_at").desc(nulls_first=True), "-pk")
 
 
-def open_questions(evaluation: Evaluation) -> int:
-    """How many questions wait for an answer."""
-    return Question.objects.filter(rater__evaluation=evaluation, answered_at=None).count()
+def open_questions(evaluations: Collection[int]) -> Counter[int]:
+    """{evaluation: questions that wait for an answer}."""
+    waiting = Question.objects.filter(rater__evaluation__in=evaluations, answered_at=None).order_by()
+    return Counter(dict(waiting.values_list("rater__evaluation").annotate(count=Count("pk"))))
 
 
 def answers_for(evaluation: Evaluation, user: User) -> QuerySet[Question]:

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -16,10 +15,10 @@ from django.utils.translation import gettext_lazy
 from evalsite.access import May, signed_in
 from judging.people.access import get_evaluation
 from judging.people.models import Evaluation
-from judging.people.thresholds import SET, thresholds_change, thresholds_of
+from judging.people.thresholds import SET, thresholds_change, thresholds_of, thresholds_refused
 
-PERCENT = 100.0
-NOT_PERCENT = ("deviation",)
+FACTORS = {name: 1.0 if name == "deviation" else 100.0 for name in SET}
+"""Those that are shares are shown in percent."""
 
 
 def _field(label: Any, help_text: Any = "") -> forms.FloatField:
@@ -39,10 +38,15 @@ class ThresholdsForm(forms.Form):
     )
     repeats = _field(gettext_lazy("Same on repeat under, in %"))
 
+    def clean(self) -> dict[str, float]:
+        """Refuse what is out of range."""
+        for name, text in thresholds_refused(self.cleaned_data, FACTORS).items():
+            self.add_error(name, text)
+        return self.cleaned_data
+
     def values(self) -> dict[str, float]:
         """By name, shares as 0…1. Call after is_valid."""
-        factors = {name: 1.0 if name in NOT_PERCENT else PERCENT for name in SET}
-        return {name: self.cleaned_data[name] / factors[name] for name in SET}
+        return {name: self.cleaned_data[name] / FACTORS[name] for name in SET}
 
 
 @login_required
@@ -51,18 +55,13 @@ def thresholds(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     form = ThresholdsForm(request.POST or None, initial=_initial(evaluation))
     if request.method == "POST" and form.is_valid():
-        try:
-            thresholds_change(evaluation=evaluation, values=form.values(), by=signed_in(request))
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name, texts)
-        else:
-            messages.success(request, _("Thresholds saved. Flags follow them."))
-            return redirect("people:detail", slug, pk)
+        thresholds_change(evaluation=evaluation, values=form.values(), by=signed_in(request))
+        messages.success(request, _("Thresholds saved. Flags follow them."))
+        return redirect("people:detail", slug, pk)
     context = {"evaluation": evaluation, "form": form}
     return render(request, "people/thresholds.html", context, status=422 if form.errors else 200)
 
 
 def _initial(evaluation: Evaluation) -> dict[str, float]:
     now = thresholds_of(evaluation)
-    return {name: round(getattr(now, name) * (1.0 if name in NOT_PERCENT else PERCENT), 2) for name in SET}
+    return {name: round(getattr(now, name) * FACTORS[name], 2) for name in SET}

@@ -11,18 +11,23 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite import clock
 from evalsite.accounts.models import Project, Role, User
+from evalsite.models import Derived, Job
 from judging.core.people.forecast import Pace, behind, forecast_end, pace_begun
 from judging.core.people.order_change import order_changes
 from judging.people import assignments, ratings
-from judging.people.attention import attention_of
+from judging.people.attention import Attention, attention_of
+from judging.people.inviting.quota_change import quota_change
 from judging.people.models import Assignment, Evaluation, EvaluationRater
 from judging.people.progress import overall
+from judging.people.questions.services import question_ask
 from judging.people.rater_figures import rater_figures
 from judging.people.selectors import evaluations_page, items_page
+from judging.people.set_aside import rater_set_aside
 from judging.people.timeline import missing_of, timeline_of
 from tests.api import Api
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import give, lines_of, make_evaluation, rate_all
+from tests.working import do_jobs
 
 NOON = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
@@ -126,10 +131,33 @@ def test_flagged_raters_are_counted_from_the_stored_figures_in_few_queries(proje
                 give(each, 5 if number == 5 else 1 + each.item.number % 4, seconds=2 if number == 5 else 60)
     page, _further = evaluations_page(project)
     assert attention_of(page)[evaluation.pk].flagged == 0
-    rater_figures(evaluation)
+    do_jobs("rater_figures")
     with CaptureQueriesContext(connection) as queries:
         assert attention_of(page)[evaluation.pk].flagged == 1
-    assert len(queries) <= 3
+    assert len(queries) <= 5
+    assert not Job.objects.exists()
+    rater = EvaluationRater.objects.get(evaluation=evaluation, user=users[5])
+    rater_set_aside(rater=rater, reason="They guessed.", by=users[0])
+    Derived.objects.update(computed_at=clock.now() - timedelta(hours=1))
+    page, _further = evaluations_page(project)
+    assert attention_of(page)[evaluation.pk].flagged == 1
+    do_jobs("rater_figures")
+    assert attention_of(page)[evaluation.pk].flagged == 0
+
+
+@pytest.mark.django_db
+def test_open_questions_and_ratings_that_nobody_covers_need_attention(
+    evaluation: Evaluation, project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    held = Assignment.objects.filter(rater__user=rita).first()
+    assert held is not None
+    question_ask(assignment=held, text="What is “good”?", key=held.token)
+    quota_change(evaluation=evaluation, quota=2, by=alice)
+    page, _further = evaluations_page(project)
+    assert attention_of(page)[evaluation.pk] == Attention(questions=1, uncovered=2)
+    shown = client_of(alice).get("/p/physics/evaluations/").text
+    assert "1 open question" in shown
+    assert "2 ratings are covered by nobody" in shown
 
 
 @pytest.mark.django_db
