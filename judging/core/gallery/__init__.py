@@ -1,12 +1,12 @@
 """The metric gallery: ready-made metrics to choose from, each a folder in metrics/ (docs/gallery.md).
 
-`card.yaml` has the keys of `Card`, `examples.jsonl` a line for each `Example`, `record.json` what was measured, `{}` if
-nothing was. The folders are read when the gallery is first used.
+`card.yaml` has the keys of `Card`, `metric.en.yaml` and `metric.zh.yaml` are metrics files of one metric each,
+`examples.jsonl` has a line for each `Example`, `record.json` says what was measured, `{}` if nothing was. The folders
+are read when the gallery is first used.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,30 +15,37 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from datasets.core.kinds import CHECKLIST, COMPARISON
 from datasets.core.variables import computed
 from judging.core.answer_format import Language
-from judging.core.builtin import BUILTINS, PAIR, Builtin, with_reference
+from judging.core.builtin import with_reference
+from judging.core.gallery.columns import with_chosen_parts, with_columns
 from judging.core.gallery.fields import FIELDS, MappedField
-from judging.core.gallery.prompt import composed
 from judging.core.gallery.record import Record
-from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
+from judging.core.metric_definition import MetricDefinition
+from judging.core.metrics_file import read_metrics_file
 from judging.core.results import JudgedItem
 from judging.core.values import Value
 
 FOLDER = Path(__file__).with_name("metrics")
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 Task = Literal[
-    "template", "general", "rag", "chat", "code", "translation", "summary", "agent", "safety", "format"
+    "platform",
+    "template",
+    "general",
+    "rag",
+    "chat",
+    "code",
+    "translation",
+    "summary",
+    "agent",
+    "safety",
+    "format",
 ]
 TASKS: tuple[Task, ...] = (
-    *("template", "general", "rag", "chat", "code"),
+    *("platform", "template", "general", "rag", "chat", "code"),
     *("translation", "summary", "agent", "safety", "format"),
 )
-_COLUMN = re.compile(r"^COLUMN = .*$", re.MULTILINE)
 _PASSES = {"pass": True, "fail": False}
-EXAMPLE_COLUMNS = {"reference": "ref_answer"}
-"""The columns of examples that are not named like their field."""
 
 
 class InLanguages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,8 +60,9 @@ class InLanguages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An answer to judge with the right verdict: `pass` or `fail`, a number, or a code of a comparison. `why`: what a
-    judge would say; `reply`: its whole reply, where that is not `why` and a line with the verdict. `turns`: messages
-    before the question, the user's first; `other`: the answer B of a comparison."""
+    judge would say; `reply`: its whole reply, where that is not `why` and a line with the verdict. `met`: which
+    criteria of the rubric a judge would say are met. `turns`: messages before the question, the user's first; `other`:
+    the answer B of a comparison."""
 
     language: Language
     verdict: str | int | float
@@ -66,6 +74,7 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     other: str = ""
     why: str = ""
     reply: str = ""
+    met: list[bool] = []
 
     @property
     def value(self) -> Value:
@@ -86,122 +95,88 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A metric of the gallery. `builtin`: the built-in prompt that it is; else `asks`, `shows` and `decides` make one
-    (prompt.py). `script`: Python that gives the value, after the judge if there is a prompt; its first line
-    `COLUMN = …` names the column of the first of `fields`. `fields`: what a script reads of the row. `order`: the place
-    among others of the task, which are else in the order of ids.
-    """
+    """A metric of the gallery. `needs`: what it reads of a row besides question and answer, by the names of
+    fields.FIELDS; `order`: its place among others of the task, which are else in the order of ids. `metrics`: the
+    metric in each language, whose prompts and scripts name the columns as `needs` does, but for the reference; its
+    judge is at no endpoint."""
 
+    id: str
     task: Task
-    gives: str
     name: InLanguages
     sentence: InLanguages
+    needs: list[str] = []
     order: int = 0
-    id: str = ""
-    builtin: str = ""
-    shows: list[str] = []
-    asks: InLanguages | None = None
-    decides: InLanguages | None = None
-    own_form: bool = False
-    script: str = ""
-    fields: list[str] = []
-    min_score: float = 1
-    max_score: float = 10
-    whole: bool = False
+    metrics: dict[Language, MetricDefinition] = {}
     examples: list[Example] = []
     record: Record = Record()
 
     @property
+    def gives(self) -> str:
+        return self.metrics["en"].kind
+
+    @property
     def asks_judge(self) -> bool:
-        return bool(self.builtin or self.asks)
+        return bool(self.metrics["en"].judges)
 
     @property
     def compares_candidates(self) -> bool:
-        return self.gives == COMPARISON and (self.builtin.endswith(PAIR) or "answers" in self.shows)
+        return self.metrics["en"].compares_candidates
 
     @property
     def calls(self) -> int:
         """Requests for one answer, or one pair of them; a checklist's are counted by criterion."""
-        return int(self.asks_judge) * (2 if self.compares_candidates else 1)
-
-    @property
-    def mapped_fields(self) -> list[str]:
-        """The fields that are taken from a column of the data set (fields.py), in the order of the prompt."""
-        builtin = self.builtin and "data.ref_answer" in BUILTINS[f"{self.builtin}.en"].source
-        names = [name for name in self.shows if name in FIELDS]
-        return ["reference"] if builtin else list(dict.fromkeys([*names, *self.fields]))
+        return self.metrics["en"].calls
 
     @property
     def field_specs(self) -> dict[str, MappedField]:
-        """What is known of each field in `mapped_fields`."""
-        return {name: FIELDS[name] for name in self.mapped_fields}
+        """What is known of each field in `needs`."""
+        return {name: FIELDS[name] for name in self.needs}
 
     def item(self, example: Example) -> JudgedItem:
         """What this metric judges in an example. Fields that it reads and the row lacks are None."""
         answer = {"content": example.answer, "tool_calls": example.tool_calls}
         other = {"content": example.other} if self.compares_candidates else None
-        lacking = dict.fromkeys(EXAMPLE_COLUMNS.get(name, name) for name in self.mapped_fields)
+        lacking = dict.fromkeys(map(_column, self.needs))
         return JudgedItem(lacking | example.data, answer, other=other)
 
     def example_mapping(self, examples: Sequence[Example]) -> dict[str, str]:
         """The columns of examples, which are named like the fields but for the reference; those that none has are left
         out."""
-        columns = {name: EXAMPLE_COLUMNS.get(name, name) for name in self.mapped_fields}
         present = {column for example in examples for column in example.row}
-        return {name: column for name, column in columns.items() if column in present}
+        return {name: _column(name) for name in self.needs if _column(name) in present}
 
     def template(self, language: Language, mapping: Mapping[str, str]) -> str:
-        """The prompt; '' without a judge."""
-        if self.builtin:
-            return _of_reference(BUILTINS[f"{self.builtin}.{language}"], mapping.get("reference", ""))
-        if self.asks is None or self.decides is None:
-            return ""
-        return composed(
-            self.asks.text(language),
-            self.decides.text(language),
-            self.shows,
-            mapping,
-            language,
-            own_form=self.own_form,
-        )
+        """The prompts; '' without a judge."""
+        return "\n\n".join(judge.template for judge in self.definition(language, mapping).judges)
 
     def definition(self, language: Language, mapping: Mapping[str, str]) -> MetricDefinition:
         """The metric, with the columns of `mapping` by field; its judge has no endpoint yet."""
-        pair = self.compares_candidates
-        judge = JudgeModel(name="", template=self.template(language, mapping), both_orders=pair)
-        low, high = _scale(self)
-        return MetricDefinition(
-            name=self.name.text(language),
-            min_score=low,
-            max_score=high,
-            gives=self.gives,
-            whole=self.whole,
-            compares="all" if pair else "reference",
-            judges=(judge,) if self.asks_judge else (),
-            scripts=(self._script(mapping),) if self.script else (),
-            ask_again=int(self.asks_judge and not self.script),
-            structured="off" if self.script else "auto",
+        source = self.metrics[language]
+        renamed = {_column(name): column for name, column in mapping.items() if column}
+        return msgspec.structs.replace(
+            source,
+            judges=tuple(
+                msgspec.structs.replace(judge, template=self._prompt(judge.template, mapping))
+                for judge in source.judges
+            ),
+            scripts=tuple(
+                msgspec.structs.replace(script, source=with_columns(script.source, renamed))
+                for script in source.scripts
+            ),
         )
 
-    def _script(self, mapping: Mapping[str, str]) -> Script:
-        source = self.script
-        if self.fields and (column := mapping.get(self.fields[0])):
-            source = _COLUMN.sub(lambda _match: f"COLUMN = {column!r}", source, count=1)
-        judged = self.asks_judge
-        return Script(kind="postprocess" if judged else "preprocess", source=source, after=int(judged))
+    def _prompt(self, template: str, mapping: Mapping[str, str]) -> str:
+        renamed = {name: column for name, column in mapping.items() if column and name != "reference"}
+        prompt = with_columns(with_chosen_parts(template, mapping), renamed)
+        reference = mapping.get("reference", "")
+        return with_reference(prompt, reference) if reference and reference != "ref_answer" else prompt
 
 
-def _scale(card: Card) -> tuple[float, float]:
-    if card.gives == CHECKLIST:
-        return 0, 1
-    return (1, 5) if card.gives == COMPARISON else (card.min_score, card.max_score)
+def _column(name: str) -> str:
+    """The column of a field in the gallery's own prompts, scripts and examples."""
+    return "ref_answer" if name == "reference" else name
 
 
-def _of_reference(builtin: Builtin, column: str) -> str:
-    return with_reference(builtin.source, column) if column and column != "ref_answer" else builtin.source
-
-
-_CARD = msgspec.json.Decoder(Card)
 _RECORD = msgspec.json.Decoder(Record)
 _EXAMPLE = msgspec.json.Decoder(Example)
 
@@ -214,10 +189,23 @@ def gallery() -> dict[str, Card]:
 
 
 def _card(folder: Path) -> Card:
-    card = msgspec.yaml.decode((folder / "card.yaml").read_bytes(), type=_CARD.type)
-    file, record = folder / "examples.jsonl", _RECORD.decode((folder / "record.json").read_bytes())
-    examples = read_examples(file.read_bytes()) if file.exists() else []
-    return msgspec.structs.replace(card, id=folder.name, examples=examples, record=record)
+    card = msgspec.yaml.decode((folder / "card.yaml").read_bytes(), type=Card)
+    if card.id != folder.name:
+        raise msgspec.ValidationError(f"{folder.name}: the id is {card.id}")
+    return msgspec.structs.replace(
+        card,
+        metrics={language: _metric(folder, language) for language in LANGUAGES},
+        examples=read_examples((folder / "examples.jsonl").read_bytes()),
+        record=_RECORD.decode((folder / "record.json").read_bytes()),
+    )
+
+
+def _metric(folder: Path, language: Language) -> MetricDefinition:
+    text = (folder / f"metric.{language}.yaml").read_text(encoding="utf-8")
+    (metric,) = read_metrics_file(text, folder).metrics
+    nowhere = {"name": "", "url": "", "model": ""}
+    judges = tuple(msgspec.structs.replace(judge, **nowhere) for judge in metric.judges)
+    return msgspec.structs.replace(metric, judges=judges)
 
 
 def read_examples(lines: bytes) -> list[Example]:
@@ -259,7 +247,7 @@ def start_of(text: str) -> Start | None:
     language = next((language for language in LANGUAGES if language == ending), None)
     if card is None or language is None:
         return None
-    mapping = {key: column for key, column in parse_qsl(columns) if key in card.mapped_fields}
+    mapping = {key: column for key, column in parse_qsl(columns) if key in card.needs}
     return Start(card, language, mapping)
 
 

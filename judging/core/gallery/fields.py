@@ -10,9 +10,9 @@ from datasets.core.texts import Text, gettext_noop
 
 
 class MappedField(NamedTuple):
-    """A field that a metric reads. `aliases`: names that data sets commonly give it. `fallback`: the template
-    expression that takes its place where no column is chosen; '' if one has to be. `optional`: the prompt may do
-    without it. `endings`: last words of a column's name that tell it where no whole name does."""
+    """A field that a metric reads. `aliases`: names that data sets commonly give it. `fallback`: what takes its place
+    where no column is chosen; '' if one has to be. `optional`: the prompt may do without it. `endings`: last words of a
+    column's name that tell it where no whole name does."""
 
     label: Text
     aliases: tuple[str, ...]
@@ -20,8 +20,6 @@ class MappedField(NamedTuple):
     optional: bool = False
     endings: tuple[str, ...] = ()
 
-
-_REFERENCE = "(data.ref_answer if data.ref_answer is not none else data.gt)"
 
 FIELDS: dict[str, MappedField] = {
     "reference": MappedField(
@@ -42,7 +40,7 @@ FIELDS: dict[str, MappedField] = {
                 "摘要",
             ),
         ),
-        _REFERENCE,
+        "ref_answer",
     ),
     "context": MappedField(
         gettext_noop("Retrieved context"),
@@ -126,14 +124,6 @@ def unmapped(
         for name in names
         if not mapping.get(name) and not fields[name].fallback and not fields[name].optional
     ]
-
-
-def expression(name: str, mapping: Mapping[str, str]) -> str:
-    """The template expression of a field: its column, or what takes its place; '' if nothing does."""
-    column = mapping.get(name, "")
-    if not column or (name == "reference" and column == "ref_answer"):
-        return FIELDS[name].fallback
-    return f"data.{column}" if column.isidentifier() else f"data[{column!r}]"
 
 
 def _plain(name: str) -> str:

@@ -2,94 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import msgspec
-
-from judging.core.answer_format import Language
-from judging.core.gallery import Card, Example
+from judging.core.gallery import LANGUAGES, Card, Example, InLanguages
+from judging.core.gallery.columns import columns_named, with_columns
 from judging.core.gallery.fields import MappedField
 from judging.core.metric_definition import MetricDefinition
 
-_NAMED = re.compile(
-    r"""\bdata(?:\.(?!(?:get|items|keys|values)\b)(?P<plain>\w+)"""
-    r"""|\[(?P<quote>['"])(?P<item>[^'"\n]+)(?P=quote)\]|\.get\((?P<mark>['"])(?P<got>[^'"\n]+)(?P=mark))"""
-)
-_OF_EVERY_ROW = frozenset(
-    ("id", "messages", "question", "history", "ref_answer", "gt", "rubric", "model_outputs", "conversation")
-)
-"""Names that every row has, under whatever columns."""
-
 
 class OwnCard(Card, frozen=True, kw_only=True):
-    """`source`: the metric as it was saved; `columns`: those of its data set that it reads."""
-
-    source: MetricDefinition
-    columns: list[str]
-
-    @property
-    def asks_judge(self) -> bool:
-        return bool(self.source.judges)
-
-    @property
-    def compares_candidates(self) -> bool:
-        return self.source.compares_candidates
-
-    @property
-    def calls(self) -> int:
-        return self.source.calls
-
-    @property
-    def mapped_fields(self) -> list[str]:
-        return self.columns
+    """`needs`: the columns of its data set that it reads."""
 
     @property
     def field_specs(self) -> dict[str, MappedField]:
-        return {name: MappedField(name, (name,)) for name in self.columns}
+        return {name: MappedField(name, (name,)) for name in self.needs}
 
-    def template(self, language: Language, mapping: Mapping[str, str]) -> str:
-        return "\n\n".join(judge.template for judge in self.definition(language, mapping).judges)
-
-    def definition(self, language: Language, mapping: Mapping[str, str]) -> MetricDefinition:
-        """The metric, its templates and scripts with the columns of `mapping`."""
-        renamed = {name: column for name, column in mapping.items() if column and column != name}
-        if not renamed:
-            return self.source
-        return msgspec.structs.replace(
-            self.source,
-            judges=tuple(
-                msgspec.structs.replace(judge, template=_with_columns(judge.template, renamed))
-                for judge in self.source.judges
-            ),
-            scripts=tuple(
-                msgspec.structs.replace(script, source=_with_columns(script.source, renamed))
-                for script in self.source.scripts
-            ),
-        )
+    @property
+    def source(self) -> MetricDefinition:
+        """The metric as it was saved."""
+        return self.metrics["en"]
 
     def example_mapping(self, examples: Sequence[Example]) -> dict[str, str]:
         return {}
 
-
-def columns_named(definition: MetricDefinition) -> list[str]:
-    """The columns of a data set that a metric's templates and scripts name, in order, without those of every row."""
-    texts = [judge.template for judge in definition.judges] + [script.source for script in definition.scripts]
-    return list(dict.fromkeys(name for text in texts for name in _names(text) if name not in _OF_EVERY_ROW))
+    def _prompt(self, template: str, mapping: Mapping[str, str]) -> str:
+        return with_columns(template, {name: column for name, column in mapping.items() if column})
 
 
-def _names(text: str) -> Iterator[str]:
-    for match in _NAMED.finditer(text):
-        yield match["plain"] or match["item"] or match["got"]
-
-
-def _with_columns(text: str, renamed: Mapping[str, str]) -> str:
-    def replaced(match: re.Match[str]) -> str:
-        column = renamed.get(match["plain"] or match["item"] or match["got"])
-        if column is None:
-            return match[0]
-        if match["got"]:
-            return f"data.get({column!r}"
-        return f"data.{column}" if match["plain"] and column.isidentifier() else f"data[{column!r}]"
-
-    return _NAMED.sub(replaced, text)
+def own_card(card_id: str, metric: MetricDefinition, sentence: str) -> OwnCard:
+    """The card of a metric of the project."""
+    return OwnCard(
+        id=card_id,
+        task="general",
+        name=InLanguages(en=metric.name, zh=metric.name),
+        sentence=InLanguages(en=sentence, zh=sentence),
+        needs=columns_named(metric),
+        metrics=dict.fromkeys(LANGUAGES, metric),
+    )

@@ -94,10 +94,8 @@ def read_labelled(path: Path) -> list[Example]:
 def definition_of(card: Card, examples: list[Example], options: Mapping[str, Any]) -> MetricDefinition:
     """The metric with its judge and the columns of the labelled answers. Raises CommandError."""
     columns = dict.fromkeys(column for example in examples for column in example.row)
-    mapping = (
-        guessed_fields(card.mapped_fields, columns) if options["data"] else card.example_mapping(examples)
-    )
-    if missing := unmapped(card.mapped_fields, mapping):
+    mapping = guessed_fields(card.needs, columns) if options["data"] else card.example_mapping(examples)
+    if missing := unmapped(card.needs, mapping):
         raise CommandError(
             f"No column of {options['data']} holds {', '.join(missing)}.", returncode=HAS_ERRORS
         )

@@ -327,11 +327,8 @@ class PastReplies:
 def templates() -> list[tuple[str, str]]:
     """(name, label) of the built-in templates in the user's language."""
     language = reader_language()
-    return [
-        (f"{card.builtin}.{language}", card.name.text(language))
-        for card in gallery().values()
-        if card.builtin
-    ]
+    cards = ((f"{card.id}.{language}", card) for card in gallery().values())
+    return [(name, card.name.text(language)) for name, card in cards if name in BUILTINS]
 
 
 def new_judge_metric(start: str) -> MetricDefinition:
@@ -349,5 +346,5 @@ def new_judge_metric(start: str) -> MetricDefinition:
     if of_gallery is None:
         return starting_definition("", "")
     card = of_gallery.card
-    builtin = BUILTINS.get(f"{card.builtin}.{of_gallery.language}")
+    builtin = BUILTINS.get(f"{card.id}.{of_gallery.language}")
     return starting_definition(start, names[builtin.kind] if builtin else card.name.text(reader_language()))

@@ -20,6 +20,7 @@ from judging.metrics.gallery.own import card_of, entries_of
 from judging.rule_messages import reader_language
 
 TASK_NAMES: dict[str, str | Promise] = {
+    "platform": gettext_lazy("From TI-ONE"),
     "template": gettext_lazy("Templates for any task"),
     "general": gettext_lazy("General"),
     "rag": gettext_lazy("Answers from retrieved context (RAG)"),

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.web.numbers import whole
-from judging.core.gallery import InLanguages
-from judging.core.gallery.own import OwnCard, columns_named
+from judging.core.gallery import own
+from judging.core.gallery.own import OwnCard
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import GalleryEntry, Metric
 from judging.metrics.selectors import newest_version
@@ -46,15 +46,7 @@ def own_card(project: Project, card: str) -> OwnCard | None:
 
 def card_of(entry: GalleryEntry) -> OwnCard:
     definition = MetricDefinition.from_json(entry.version.definition)
-    return OwnCard(
-        id=f"{PREFIX}{entry.pk}",
-        task="general",
-        gives=definition.kind,
-        name=InLanguages(en=definition.name, zh=definition.name),
-        sentence=InLanguages(en=entry.sentence, zh=entry.sentence),
-        source=definition,
-        columns=columns_named(definition),
-    )
+    return own.own_card(f"{PREFIX}{entry.pk}", definition, entry.sentence)
 
 
 @transaction.atomic

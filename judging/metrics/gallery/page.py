@@ -29,7 +29,6 @@ from judging.rule_messages import reader_language
 MAX_COLUMN = 60  # characters of the name of a column that is offered
 _NOT_OFFERED = ("id", "rubric")
 _PREFIX = "field-"
-_FALLBACK_NAMES = {"source": "data.question", "reference": "ref_answer"}
 
 
 card_contexts: list[Callable[[Project, Card], dict[str, Any]]] = []
@@ -76,9 +75,9 @@ class CardPage:
     @cached_property
     def mapping(self) -> dict[str, str]:
         """The chosen column of each field, or one guessed by its name."""
-        guessed = guessed_fields(self.card.mapped_fields, self.columns, self.card.field_specs)
+        guessed = guessed_fields(self.card.needs, self.columns, self.card.field_specs)
         mapping: dict[str, str] = {}
-        for name in self.card.mapped_fields:
+        for name in self.card.needs:
             column = self.typed.get(_PREFIX + name)
             is_chosen = column is not None and (not column or column in self.columns)
             mapping[name] = (column if is_chosen else guessed.get(name, "")) or ""
@@ -92,7 +91,7 @@ class CardPage:
                 name,
                 label_of(self.card, name),
                 column,
-                "" if name in missing else _FALLBACK_NAMES.get(name, ""),
+                "" if name in missing else self.card.field_specs[name].fallback,
                 self.card.field_specs[name].optional,
                 name in missing,
             )
@@ -102,7 +101,7 @@ class CardPage:
     @cached_property
     def missing(self) -> list[str]:
         """The fields for which a column has to be chosen first."""
-        missing = unmapped(self.card.mapped_fields, self.mapping, self.card.field_specs)
+        missing = unmapped(self.card.needs, self.mapping, self.card.field_specs)
         return ["reference", *missing] if self._lacks_reference else missing
 
     @property
@@ -145,14 +144,9 @@ class CardPage:
         return isinstance(self.card, OwnCard)
 
     @property
-    def needs_editing(self) -> bool:
-        """Whether something has to be written before the metric can be used: the labels of a category."""
-        return self.card.gives == "category" and not self.is_own
-
-    @property
     def can_use(self) -> bool:
         has_judge = self.endpoint is not None or not self.card.asks_judge
-        return has_judge and not self.missing and not self.needs_editing
+        return has_judge and not self.missing
 
     @cached_property
     def preview(self) -> PromptPreview:

@@ -59,7 +59,7 @@ class LabelledData:
 
     def mapping(self, card: Card) -> dict[str, str]:
         """The data set's columns for the fields that the metric reads, guessed by name."""
-        return guessed_fields(card.mapped_fields, self.version.fields_found)
+        return guessed_fields(card.needs, self.version.fields_found)
 
     def load(self) -> dict[str, Labelled]:
         """The rated answers on which people agree, by key, in the order of rows."""
@@ -109,7 +109,7 @@ def labelled_data(project: Project, card: Card) -> list[LabelledData]:
         for run_metric in rated.select_related("run__version__dataset").order_by("-run", "number")[:200]
         if _fits(Criterion.from_json(run_metric.definition), card)
     ]
-    usable = [data for data in sources if not unmapped(card.mapped_fields, data.mapping(card))]
+    usable = [data for data in sources if not unmapped(card.needs, data.mapping(card))]
     return [data for data in usable[:_OFFERED] if data.answers]
 
 
@@ -117,5 +117,6 @@ def _fits(criterion: Criterion, card: Card) -> bool:
     if criterion.gives != card.gives or criterion.compares != card.compares_candidates:
         return False
     if criterion.gives == "score":
-        return (criterion.min_score, criterion.max_score) == (card.min_score, card.max_score)
+        metric = card.metrics["en"]
+        return (criterion.min_score, criterion.max_score) == (metric.min_score, metric.max_score)
     return criterion.gives in ("pass_fail", "comparison")

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from datasets.core.kinds import COMPARISON, PASS_FAIL
-from judging.core.answer_format import answer_format
+from datasets.core.kinds import CATEGORY, CHECKLIST, COMPARISON, PASS_FAIL
+from judging.core.answer_format import Language, answer_format
 from judging.core.builtin import BUILTINS
-from judging.core.gallery import LANGUAGES, TASKS, Card, Example, gallery, searched, start_of
+from judging.core.checklists import criterion_variables, judged, rubric_of
+from judging.core.gallery import FOLDER, LANGUAGES, TASKS, Card, Example, gallery, searched, start_of
+from judging.core.gallery.columns import columns_named
 from judging.core.gallery.fields import FIELDS, guessed_fields, unmapped
-from judging.core.gallery.prompt import SECTIONS
 from judging.core.lint import says_how_to_answer
 from judging.core.metric_definition import MetricDefinition
+from judging.core.metrics_file import read_metrics_file
 from judging.core.reading.reader import read_reply
 from judging.core.sandbox.pool import Sandbox
 from judging.core.scripts import load_failure, run_script
@@ -22,10 +24,8 @@ from tests.judging.core.builtin_prompts import ENVIRONMENT
 
 CARDS = list(gallery().values())
 JUDGED = [card for card in CARDS if card.asks_judge]
-SCRIPTED = [card for card in CARDS if card.script]
-OWN = [card for card in CARDS if not card.builtin]
+SCRIPTED = [card for card in CARDS if card.metrics["en"].scripts]
 by_id = pytest.mark.parametrize("card", CARDS, ids=lambda card: card.id)
-own = pytest.mark.parametrize("card", OWN, ids=lambda card: card.id)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,12 @@ def answers_of(card: Card, example: Example) -> dict[str, Any]:
     return {"a": item.response, "b": item.other} if item.other else {"response": item.response}
 
 
-def rendered(card: Card, example: Example) -> str:
-    metric = metric_of(card, example)
+def rendered(card: Card, example: Example, criterion: int = 0) -> str:
+    metric, item = metric_of(card, example), card.item(example)
     return ENVIRONMENT.from_string(metric.judges[0].template).render(
-        data=card.item(example).data,
+        data=item.data,
         **answers_of(card, example),
+        **criterion_variables(rubric_of(item.data), criterion),
         min_score=metric.min_score,
         max_score=metric.max_score,
         answer_format=answer_format(metric, example.language),
@@ -62,9 +63,19 @@ def reply_to(metric: MetricDefinition, example: Example) -> str:
     line = last.replace("[[n]]", f"[[{example.verdict}]]")
     if metric.gives == PASS_FAIL:
         line = first if example.verdict == "pass" else last
-    if metric.gives == COMPARISON:
+    if metric.gives in (CATEGORY, COMPARISON):
         line = f"[[{example.verdict}]]"
     return f"{example.why}\n{line}"
+
+
+def checklist_value(metric: MetricDefinition, example: Example) -> float:
+    """The value from a judge that is asked about one criterion after the other."""
+    rubric = rubric_of(example.data)
+    assert rubric is not None
+    met, not_met = answer_format(metric, example.language).splitlines()[-2:]
+    reading = metric.reading_of(metric.judges[0])
+    verdicts = [read_reply(met if is_met else not_met, reading).value for is_met in example.met]
+    return judged(rubric, [value is True for value in verdicts]).low
 
 
 def script_result(sandbox: Sandbox, metric: MetricDefinition, example: Example, reply: str = "") -> Any:
@@ -77,12 +88,45 @@ def script_result(sandbox: Sandbox, metric: MetricDefinition, example: Example, 
 
 
 def test_there_are_at_least_24_besides_the_templates_and_some_for_each_task() -> None:
-    assert len(OWN) >= 24
+    assert len([card for card in CARDS if card.task not in ("platform", "template")]) >= 24
     assert {card.task for card in CARDS} == set(TASKS)
 
 
+def test_the_six_templates_of_the_platform_stand_first_with_their_own_names() -> None:
+    names = ["单轮对话打分法", "单轮对话对比打分法", "单轮对话参考打分法"]
+    names += [name.replace("单轮", "多轮") for name in names]
+    assert [(card.task, card.name.zh) for card in CARDS[:6]] == [("platform", name) for name in names]
+
+
 def test_every_built_in_template_is_in_the_gallery() -> None:
-    assert {card.builtin for card in CARDS} - {""} == {name.partition(".")[0] for name in BUILTINS}
+    shown = {judge.template for card in JUDGED for metric in card.metrics.values() for judge in metric.judges}
+    assert {builtin.source for builtin in BUILTINS.values()} <= shown
+
+
+@by_id
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_its_file_is_a_metrics_file_with_its_name(card: Card, language: Language) -> None:
+    folder = FOLDER / card.id
+    file = read_metrics_file((folder / f"metric.{language}.yaml").read_text(encoding="utf-8"), folder)
+    assert [metric.name for metric in file.metrics] == [card.name.text(language)]
+    assert card.metrics[language].kind == card.gives
+
+
+@by_id
+def test_a_prompt_of_its_own_says_what_is_material_as_all_others_do(card: Card) -> None:
+    paragraphs = {"en": "Everything between a BEGINS line", "zh": "“开始”行与对应的“结束”行之间的全部内容"}
+    for language in LANGUAGES if card.asks_judge else ():
+        assert paragraphs[language] in card.template(language, {})
+
+
+@by_id
+def test_it_needs_what_its_prompts_and_scripts_name(card: Card) -> None:
+    assert set(card.needs) <= set(FIELDS)
+    columns = {"ref_answer" if name == "reference" else name for name in card.needs}
+    for metric in card.metrics.values():
+        texts = [judge.template for judge in metric.judges] + [script.source for script in metric.scripts]
+        assert all(any(f"data.{name}" in text or f'"{name}"' in text for text in texts) for name in columns)
+        assert set(columns_named(metric)) <= columns | {"entry_point"}
 
 
 @by_id
@@ -94,18 +138,11 @@ def test_names_and_sentences_are_in_both_languages(card: Card) -> None:
 
 
 @by_id
-def test_it_reads_fields_and_shows_sections_that_exist(card: Card) -> None:
-    assert set(card.shows) <= set(SECTIONS)
-    assert set(card.mapped_fields) <= set(FIELDS)
-    assert bool(card.builtin) + bool(card.asks or card.script) == 1
-
-
-@own
 def test_it_has_6_to_10_examples(card: Card) -> None:
     assert 6 <= len(card.examples) <= 10
 
 
-@own
+@by_id
 def test_it_has_right_and_wrong_examples_in_both_languages(card: Card) -> None:
     for language in LANGUAGES:
         assert len({example.verdict for example in card.examples if example.language == language}) >= 2
@@ -118,34 +155,38 @@ def test_its_prompt_asks_for_a_form_that_is_read(card: Card, language: Any) -> N
     assert says_how_to_answer(template) or '"errors"' in template
 
 
-@own
+@by_id
 def test_its_prompt_shows_its_examples(card: Card) -> None:
     for example in card.examples if card.asks_judge else ():
         text = rendered(card, example)
         texts = [example.question, *example.turns, example.other]
-        if {"answer", "answers"} & set(card.shows):
+        if "response.content" in card.template("en", {}):
             texts.append(example.answer)
         assert all(shown in text for shown in texts)
         assert all(value in text for value in example.row.values() if isinstance(value, str))
 
 
-@own
+@by_id
 def test_a_judge_that_knows_the_verdicts_is_read_so(card: Card, sandbox: Sandbox) -> None:
     for example in card.examples:
         metric = metric_of(card, example)
+        if card.gives == CHECKLIST:
+            assert checklist_value(metric, example) == example.value
+            continue
         reply = reply_to(metric, example) if metric.judges else ""
         if metric.scripts:
             assert script_result(sandbox, metric, example, reply) == pytest.approx(example.value)
         else:
-            assert read_reply(reply, metric.reading_of(metric.judges[0])).value == example.value
+            value = read_reply(reply, metric.reading_of(metric.judges[0])).value
+            assert value == (metric.verdict_of(example.value) or example.value)
 
 
 @pytest.mark.parametrize("card", SCRIPTED, ids=lambda card: card.id)
 def test_its_script_loads_with_any_column_s_name(card: Card, sandbox: Sandbox) -> None:
-    columns = dict.fromkeys(card.mapped_fields, "标准 'x\"\\ }}")
+    columns = dict.fromkeys(card.needs, "标准 'x\"\\ }}")
     (script,) = card.definition("en", columns).scripts
     assert load_failure(sandbox, script.kind, script.source) is None
-    assert not card.fields or repr(columns[card.fields[0]]) in script.source
+    assert not card.needs or card.asks_judge or repr("标准 'x\"\\ }}") in script.source
 
 
 @pytest.mark.parametrize(("body", "passes"), [("a + b", True), ("a - b", False)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.core.gallery import InLanguages
-from judging.core.gallery.own import OwnCard, columns_named
+from judging.core.gallery.columns import columns_named, with_chosen_parts
+from judging.core.gallery.own import OwnCard, own_card
 from judging.core.metric_definition import JudgeModel, MetricDefinition, Script
 
 TEMPLATE = "{{ data.question }} {{ data.passages | tojson }} {{ data['标准 答案'] }} {{ response.content }}"
@@ -18,17 +18,7 @@ def metric(template: str = TEMPLATE, script: str = "") -> MetricDefinition:
 
 
 def card(definition: MetricDefinition) -> OwnCard:
-    text = InLanguages(en="Own", zh="Own")
-    columns = columns_named(definition)
-    return OwnCard(
-        id="own-1",
-        task="general",
-        gives="score",
-        name=text,
-        sentence=text,
-        source=definition,
-        columns=columns,
-    )
+    return own_card("own-1", definition, "Own")
 
 
 @pytest.mark.parametrize(
@@ -56,3 +46,17 @@ def test_other_columns_take_their_places() -> None:
 def test_the_same_columns_leave_it_as_it_was() -> None:
     own = card(metric())
     assert own.definition("en", {"passages": "passages", "标准 答案": ""}) == own.source
+
+
+@pytest.mark.parametrize(
+    ("mapping", "expected"),
+    [({"guide": "g"}, "1 {{ data.guide }} 2"), ({"guide": ""}, "1 Polite. 2"), ({}, "1 Polite. 2")],
+)
+def test_a_part_for_rows_with_a_column_is_kept_or_replaced(mapping: dict[str, str], expected: str) -> None:
+    part = "1 {% if data.guide is defined -%}\n{{ data.guide }}\n{%- else -%}\nPolite.\n{%- endif %} 2"
+    assert with_chosen_parts(part, mapping) == expected
+
+
+def test_a_part_without_another_is_left_out() -> None:
+    template = "{% if data.tools is defined -%}\n{{ data.tools }}\n\n{% endif -%}\n{% if data.history -%}h{% endif -%}"
+    assert with_chosen_parts(template, {}) == "{% if data.history -%}h{% endif -%}"

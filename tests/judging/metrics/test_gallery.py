@@ -154,10 +154,10 @@ def test_a_template_takes_its_reference_from_another_column(client: Client, proj
     assert "data.standard" in template
 
 
-def test_a_category_has_to_be_edited_since_it_has_no_labels_yet(client: Client, version: Version) -> None:
+def test_a_category_starts_with_labels_of_its_own(client: Client, version: Version) -> None:
     page = client.get(card("single_turn_category"))
-    assert 'name="use"' not in page.text
-    assert 'name="edit"' in page.text
+    assert 'name="use"' in page.text
+    assert "partly answered" in page.text
 
 
 def test_a_metric_without_a_judge_shows_what_it_returns_and_is_used(client: Client, project: Project) -> None:
