@@ -428,12 +428,13 @@ _KEY_HINT = "# Keys are never written. Where a judge model needs one, add api_ke
 
 def write_metrics_file(metrics: Sequence[MetricDefinition]) -> str:
     """YAML that reads as metrics that judge the same. Judge models need a URL, so replace endpoint ids first."""
-    text = write_yaml([{"metrics": [_metric(metric) for metric in metrics]}])
+    text = write_yaml([{"metrics": [metric_entry(metric) for metric in metrics]}])
     nameless = any(not judge.api_key_env for metric in metrics for judge in metric.judges)
     return _KEY_HINT + text if nameless else text
 
 
-def _metric(metric: MetricDefinition) -> dict[str, Any]:
+def metric_entry(metric: MetricDefinition) -> dict[str, Any]:
+    """A metric as an entry of `metrics` in a metrics file."""
     # Not in the original format, so written only if they differ from the default.
     jury = {"jury": metric.jury} if metric.jury != "mean" else {}
     quorum = {"quorum": metric.quorum} if metric.quorum != 1 else {}

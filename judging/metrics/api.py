@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-import yaml
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -19,14 +18,14 @@ from evalsite.access import May
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, text_at
 from judging.core.metric_definition import MetricDefinition
-from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError
+from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError, metric_entry
 from judging.core.prompts import names_of
 from judging.core.results import JudgedItem
 from judging.core.rules.values import exact_json
 from judging.metrics import selectors, transfer
 from judging.metrics.access import get_metric
 from judging.metrics.editor.preview import Prompt, preview_prompt
-from judging.metrics.models import MetricVersion
+from judging.metrics.models import Metric, MetricVersion
 from judging.sandboxes import preview_sandbox
 
 router = Router()
@@ -92,7 +91,11 @@ def metrics(request: HttpRequest, slug: str, limit: Limit = 100, cursor: Cursor 
     after = text_at(cursor)
     lines = [line for line in selectors.metrics_of(project) if line.metric.name > after]
     page = sorted(lines, key=lambda line: line.metric.name)[: limit + 1]
-    items = [metric_out(line.version) | {"name": line.metric.name} for line in page[:limit]]
+    definitions = transfer.definitions_with_addresses([line.version for line in page[:limit]])
+    items = [
+        metric_out(line.metric, line.version, definition)
+        for line, definition in zip(page, definitions, strict=False)
+    ]
     return {"items": items, "next": cursor_of(items[-1]["name"] if len(page) > limit else None)}
 
 
@@ -156,7 +159,8 @@ def _variables(definition: MetricDefinition) -> list[str]:
 def metric(request: HttpRequest, slug: str, metric: Id) -> dict[str, Any]:
     """In its newest version."""
     row = get_metric(request, slug, metric)
-    return metric_out(selectors.newest_version(row)) | {"name": row.name}
+    version = selectors.newest_version(row)
+    return metric_out(row, version, *transfer.definitions_with_addresses([version]))
 
 
 @router.post("projects/{slug}/metrics/{metric}/preview", response=PreviewOut, summary="Preview a prompt")
@@ -198,14 +202,12 @@ def _preview_out(prompt: Prompt | None) -> dict[str, Any]:
     }
 
 
-def metric_out(version: MetricVersion) -> dict[str, Any]:
-    """A metric's version as the API shows it."""
-    document = yaml.load(transfer.metrics_text([version]), Loader=yaml.CSafeLoader)
-    entries = document if isinstance(document, list) else [document]
+def metric_out(metric: Metric, version: MetricVersion, definition: MetricDefinition) -> dict[str, Any]:
+    """A metric's version as the API shows it. `definition`: with addresses in place of endpoints."""
     return {
-        "id": version.metric_id,
-        "name": "",
+        "id": metric.pk,
+        "name": metric.name,
         "version": version.number,
         "created_at": version.created_at,
-        "definition": entries[0]["metrics"][0],
+        "definition": metric_entry(definition),
     }

@@ -7,7 +7,7 @@ need no API keys. Only the management command can keep the URL and the environme
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -142,12 +142,18 @@ def _import(project: Project, definition: MetricDefinition, user: User | None) -
 
 def metrics_text(versions: Sequence[MetricVersion]) -> str:
     """The versions as one metrics file. Endpoints are written as URL, model and parameters."""
+    return write_metrics_file(definitions_with_addresses(versions))
+
+
+def definitions_with_addresses(versions: Sequence[MetricVersion]) -> list[MetricDefinition]:
+    """The versions' definitions, with URL, model and parameters in place of endpoints."""
     definitions = [MetricDefinition.from_json(version.definition) for version in versions]
-    return write_metrics_file([_with_addresses(definition) for definition in definitions])
+    ids = {judge.endpoint for definition in definitions for judge in definition.judges if judge.endpoint}
+    endpoints = Endpoint.objects.in_bulk(ids) if ids else {}
+    return [_with_addresses(definition, endpoints) for definition in definitions]
 
 
-def _with_addresses(definition: MetricDefinition) -> MetricDefinition:
-    endpoints = Endpoint.objects.in_bulk([judge.endpoint for judge in definition.judges if judge.endpoint])
+def _with_addresses(definition: MetricDefinition, endpoints: Mapping[int, Endpoint]) -> MetricDefinition:
     judges = tuple(
         msgspec.structs.replace(with_address(judge, endpoint), endpoint=None)
         if (endpoint := endpoints.get(judge.endpoint or 0))

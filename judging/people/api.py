@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -32,7 +33,7 @@ from judging.people.api_forms import CriterionIn, EvaluationIn, filled_forms
 from judging.people.import_models import RatingsImport
 from judging.people.labels import bad_line_sentence, import_problem
 from judging.people.models import Evaluation
-from judging.people.progress import overall
+from judging.people.progress import Seats, seats_of
 from judging.people.rating_export import csv_lines, jsonl_lines, record_page
 from judging.people.rating_import import MOST_BYTES, import_begin
 from judging.people.selectors import evaluations_page
@@ -110,7 +111,7 @@ def evaluations(
     page, following = evaluations_page(project, archived=archived, before=number_at(cursor), size=limit)
     for evaluation in page:
         evaluation.run.project = project
-    return {"items": list(map(evaluation_out, page)), "next": cursor_of(following)}
+    return {"items": evaluations_out(page), "next": cursor_of(following)}
 
 
 @router.post("projects/{slug}/evaluations", response={201: EvaluationOut}, summary="Start a human evaluation")
@@ -257,9 +258,20 @@ def ratings_import(request: HttpRequest, slug: str, evaluation: Id, ratings_impo
     return ratings_import_out(get_object_or_404(row.imports, pk=ratings_import))
 
 
+def evaluations_out(evaluations: Sequence[Evaluation]) -> list[dict[str, Any]]:
+    """Evaluations as the API shows them, with two queries for all."""
+    prefetch_related_objects(evaluations, "run__metrics")
+    seats = seats_of(evaluations)
+    return [_evaluation_out(evaluation, seats.get(evaluation.pk, Seats())) for evaluation in evaluations]
+
+
 def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
     """An evaluation as the API shows it."""
-    run, progress = evaluation.run, overall(evaluation)
+    return evaluations_out([evaluation])[0]
+
+
+def _evaluation_out(evaluation: Evaluation, seats: Seats) -> dict[str, Any]:
+    run = evaluation.run
     return {
         "id": run.pk,
         "name": run.name,
@@ -272,9 +284,9 @@ def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
         "version": run.version.number,
         "about_run": evaluation.about_run_id,
         "scheme": evaluation.scheme,
-        "items": progress.items,
-        "ratings": progress.ratings,
-        "needed": progress.needed,
+        "items": seats.items,
+        "ratings": seats.ratings,
+        "needed": seats.needed,
         "overlap": evaluation.overlap,
         "quota": evaluation.quota,
         "open_to_all": evaluation.open_to_all,

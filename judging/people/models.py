@@ -145,7 +145,7 @@ class Evaluation(models.Model):
     @cached_property
     def metrics(self) -> list[RunMetric]:
         """The criteria as stored, in order; of a running evaluation only their definitions change."""
-        return list(self.run.metrics.order_by("number"))
+        return sorted(self.run.metrics.all(), key=lambda metric: metric.number)  # they may be prefetched
 
     @cached_property
     def criteria(self) -> dict[int, Criterion]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
@@ -34,15 +34,21 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class Overall:
-    """All seats: `ratings` of `needed`, `an_hour` in the last hour.
+class Seats:
+    """`ratings` of `needed`, on so many items."""
+
+    items: int = 0
+    ratings: int = 0
+    needed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overall(Seats):
+    """All seats, with `an_hour` ratings in the last hour.
 
     `stuck`: items with a free seat that every rater has had already; 0 without raters.
     """
 
-    items: int
-    ratings: int
-    needed: int
     held: int
     stuck: int
     an_hour: int
@@ -57,19 +63,26 @@ class Overall:
         return self.left * _RECENT.total_seconds() / self.an_hour if self.an_hour and self.left else None
 
 
+def seats_of(evaluations: Iterable[Evaluation]) -> dict[int, Seats]:
+    """{evaluation: its seats}, without gold and repeats."""
+    usual = Item.objects.filter(evaluation__in=[row.pk for row in evaluations], needed__gt=0).order_by()
+    sums = usual.values_list("evaluation").annotate(Count("pk"), Sum("rated"), Sum("needed"))
+    return {pk: Seats(items, ratings, needed) for pk, items, ratings, needed in sums}
+
+
 def overall(evaluation: Evaluation) -> Overall:
     """Progress of the whole evaluation, without gold and repeats."""
-    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
-    sums = usual.aggregate(
-        ratings=Sum("rated", default=0), needed=Sum("needed", default=0), items=Count("pk")
-    )
+    seats = seats_of([evaluation]).get(evaluation.pk, Seats())
     since = clock.now() - _RECENT
     held = Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0)
     recent = Assignment.objects.counted().filter(
         evaluation=evaluation, extra=False, item__needed__gt=0, rated_at__gte=since
     )
     return Overall(
-        **sums, held=held.filter(extra=False).count(), stuck=_stuck(evaluation), an_hour=recent.count()
+        **asdict(seats),
+        held=held.filter(extra=False).count(),
+        stuck=_stuck(evaluation),
+        an_hour=recent.count(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -25,7 +26,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.selectors import endpoints_of
 from judging.engine import stopping
 from judging.engine.budget import MILLION, Budget
-from judging.filters.counts import counts_in_force
+from judging.filters.counts import counts_in_force, counts_of_runs
 from judging.metrics.models import MetricVersion
 from judging.records.access import get_run
 from judging.records.models import PEOPLE, JudgementState, Run
@@ -136,7 +137,8 @@ def runs(
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     rows = Run.objects.filter(project=project, archived_at__isnull=not archived).exclude(kind=PEOPLE)
     page, further = newest_first(rows.select_related("version", "project"), limit, number_at(cursor))
-    return {"items": list(map(run_out, page)), "next": cursor_of(further)}
+    items = [run_out(row, counts) for row, counts in counts_of_runs(page)]
+    return {"items": items, "next": cursor_of(further)}
 
 
 @router.post(
@@ -319,10 +321,10 @@ def done(run: Run, changed: bool) -> dict[str, Any]:
     return {"state": run.state, "changed": changed}
 
 
-def run_out(run: Run) -> dict[str, Any]:
-    """A run as the API shows it."""
+def run_out(run: Run, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """A run as the API shows it. `counts`: those in force, if they are known."""
     progress = selectors.progress_of(run, done_before=None, at_before=None, rate_before=None)
-    counts = counts_in_force(run)
+    counts = counts_in_force(run) if counts is None else counts
     return {
         "id": run.pk,
         "name": run.name,

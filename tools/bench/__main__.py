@@ -6,6 +6,7 @@ import sys
 from itertools import chain
 
 from tools.bench import command_line
+from tools.bench.api import api_figures
 from tools.bench.asking import asking_figures
 from tools.bench.checklists import checklist_figures
 from tools.bench.coverage import coverage_figures
@@ -18,6 +19,7 @@ from tools.bench.report import report_figures
 from tools.bench.rules import rules_figures
 from tools.bench.sandbox import sandbox_figures
 from tools.bench.scale import scale_figures
+from tools.bench.start import start_figures
 from tools.bench.tables import table_figures
 from tools.bench.watching import watching_figures
 
@@ -39,6 +41,8 @@ def main() -> int:
         watching_figures(),
         figures(),
         checklist_figures(),
+        api_figures(),
+        start_figures(),
         scale_figures(),
     ):
         missed += not figure.holds

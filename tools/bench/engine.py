@@ -50,6 +50,16 @@ def write_rows(path: Path, rows: int, size: int) -> None:
             file.write(json.dumps(row) + "\n")
 
 
+def write_metrics(path: Path, name: str, url: str, *, rules: str = "", checklist: str = "") -> None:
+    """A metrics file with the rule program `rules` if given, otherwise with the judge model at `url`."""
+    judge_model = {"name": "j", "source": "URL", "url": url, "model": "scripted"}
+    judge_model["judge_template_content"] = checklist or TEMPLATE
+    judged = {"type": "JUDGE_MODEL", "judge_model": judge_model}
+    pipeline = [{"type": "RULES", "file_content": rules} if rules else judged]
+    metric = {"name": "quality", "pipeline": pipeline} | ({"gives": "checklist"} if checklist else {})
+    path.write_text(json.dumps({"data_name": name, "metrics": [metric]}))
+
+
 def write_requests(data: Path, path: Path) -> None:
     """Write the bodies of the requests that `evaluate` sent, one per line, for a bare loop."""
     with sqlite3.connect(data / "evalsite.sqlite3") as database, path.open("w") as file:
@@ -82,12 +92,7 @@ def evaluate(
     there is a template for a `checklist`.
     """
     metrics = folder / "metrics.yaml"
-    judge_model = {"name": "j", "source": "URL", "url": url, "model": "scripted"}
-    judge_model["judge_template_content"] = checklist or TEMPLATE
-    judged = {"type": "JUDGE_MODEL", "judge_model": judge_model}
-    pipeline = [{"type": "RULES", "file_content": rules} if rules else judged]
-    metric = {"name": "quality", "pipeline": pipeline} | ({"gives": "checklist"} if checklist else {})
-    metrics.write_text(json.dumps({"data_name": name, "metrics": [metric]}))
+    write_metrics(metrics, name, url, rules=rules, checklist=checklist)
     command = ["manage.py", "evaluate", str(rows), "--metrics", str(metrics)]
     command += ["--out", str(folder / "out"), "--name", name, "--json"]
     environment = {"DATA_DIR": str(data), "DATABASE_URL": "", "JUDGE_CONCURRENCY": str(in_flight)}

@@ -26,15 +26,15 @@ _RAW = (
 _FILLER = "An answer explains, in some sentences, what is asked and why. 回答说明理由。" * 6
 _JUDGEMENTS = """
 INSERT INTO judging_judgement (run_id, position, run_metric_id, row_id, candidate_id, response_id, repeat, attempt,
-       current, state, value, score, reason, detail, scripts, verdicts, rules, flags, spread, seconds,
-       finished_at)
+       current, state, value, score, reason, detail, scripts, verdicts, rules, checklist, flags, spread,
+       seconds, finished_at)
 SELECT %s, (a.position - 1) * 2 + m.number, m.id, a.row_id, a.candidate_id, a.id, 1, 1, %s,
        CASE WHEN a.position % 97 = 0 THEN 'unparsed' WHEN a.position % 211 = 0 THEN 'error' ELSE 'scored' END,
        CASE WHEN a.position % 97 = 0 OR a.position % 211 = 0 THEN NULL
             ELSE CAST(a.position * 7919 % 10 + 1 AS text) END,
        CASE WHEN a.position % 97 = 0 OR a.position % 211 = 0 THEN NULL ELSE a.position * 7919 % 10 + 1 END,
        CASE WHEN a.position % 97 = 0 THEN 'nothing_offered' WHEN a.position % 211 = 0 THEN 'rate_limited' ELSE '' END,
-       '', '', '[{"judge":0,"repeat":0,"value":5,"reason":"","order":"first","flip":false}]', '',
+       '', '', '[{"judge":0,"repeat":0,"value":5,"reason":"","order":"first","flip":false}]', '', '',
        CASE WHEN a.position % 1009 = 0 THEN 'truncated' ELSE '' END,
        CASE WHEN a.position % 97 = 0 THEN NULL ELSE a.position * 31 % 90 / 10.0 END, a.position * 13 % 600 / 100.0, 1.0
   FROM (SELECT r.id, r.row_id, r.candidate_id, ROW_NUMBER() OVER (ORDER BY r.id) AS position
@@ -43,9 +43,9 @@ SELECT %s, (a.position - 1) * 2 + m.number, m.id, a.row_id, a.candidate_id, a.id
  WHERE m.run_id = %s
 """
 _REPLIES = """
-INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, request, content, extra, error, detail, calls,
-       seconds)
-SELECT id, 0, 0, %s, '{}', 'The answer is right in most of its points, and one step is missing. 第' || position ||
+INSERT INTO judging_judgereply (judgement_id, judge, repeat, swapped, criterion, request, content, extra, error, detail,
+       calls, seconds)
+SELECT id, 0, 0, %s, 0, '{}', 'The answer is right in most of its points, and one step is missing. 第' || position ||
        '条评语：推理基本正确，缺少一步。Score: [[' || COALESCE(value, '?') || ']]', '', '', '', '[]', 1.0
   FROM judging_judgement WHERE run_id = %s
 """
