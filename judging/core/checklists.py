@@ -64,12 +64,20 @@ class Checklist(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.json.encode(self).decode()
 
 
+Met = Mapping[str, bool]
+"""{id of a criterion: whether the answer meets it}, without those that are open."""
+
 _decode = msgspec.json.Decoder(Checklist).decode
 
 
 def checklist_from(text: str) -> Checklist | None:
     """The checklist stored with a judgement; None if there is none."""
     return _decode(text) if text else None
+
+
+def met_of(checklist: Checklist) -> Met:
+    """The criteria that are not open."""
+    return {criterion.id: criterion.met for criterion in checklist.criteria if criterion.met is not None}
 
 
 def rubric_of(data: Mapping[str, Any]) -> Rubric | None:

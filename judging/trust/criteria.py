@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from judging.core.checklists import Checklist, checklist_from
+from judging.core.checklists import Checklist, Met, checklist_from, met_of
 from judging.people.item_criteria import judged_by
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation
@@ -13,9 +13,6 @@ from judging.people.sent_items import half_decided
 from judging.records.models import Judgement, JudgementQuerySet, Run, RunMetric, SourceKind
 from judging.records.seal import BY_PEOPLE
 from judging.trust.answers import Answer
-
-Met = Mapping[str, bool]
-"""{id of a criterion: whether the answer meets it}, without those that are open."""
 
 
 def judged_criteria(run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answer, Met]:
@@ -38,11 +35,6 @@ def criteria_of_people(run: Run, run_metric: RunMetric, keys: Mapping[int, str])
     for answer, checklist in (*_checklists(adjudicated, keys), *_adjudicated(run, run_metric, keys)):
         decided[answer] = met_of(checklist)
     return {answer: majority(met) for answer, met in votes.items()} | decided
-
-
-def met_of(checklist: Checklist) -> Met:
-    """The criteria that are not open."""
-    return {criterion.id: criterion.met for criterion in checklist.criteria if criterion.met is not None}
 
 
 def majority(votes: Iterable[Met]) -> Met:

@@ -9,6 +9,7 @@ from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
 from judging.core.statistics.licence import Thresholds
 from judging.endpoints.models import Endpoint
+from judging.look.models import Look, NoteGroup
 from judging.metrics.models import Metric, MetricVersion, ModelDraft
 from judging.people.models import Evaluation
 from judging.records.models import Run, RunMetric
@@ -209,7 +210,17 @@ class Measurement(models.Model):
         on_delete=models.CASCADE,
         null=True,
         related_name="+",
-        help_text="the criterion that people rated; null: the gallery's examples",
+        help_text="the criterion that people rated, or a metric with imported verdicts of people",
+    )
+    look = models.ForeignKey(
+        Look,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text="whose answers people passed or failed; with no `labels` either: the gallery's examples",
+    )
+    group = models.ForeignKey(
+        NoteGroup, on_delete=models.SET_NULL, null=True, related_name="+", help_text="of the look: it fails"
     )
     data_name = models.CharField(max_length=420, blank=True, default="", help_text="'': the examples")
     definition = models.TextField(help_text="JSON of the MetricDefinition")

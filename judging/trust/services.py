@@ -18,6 +18,7 @@ from datasets.models import Version
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.webhooks.kinds import Event
+from judging.core.checklists import Met
 from judging.core.licensing import (
     TEST,
     Sizes,
@@ -51,7 +52,7 @@ from judging.trust.answers import (
     value_author,
     verdicts_of,
 )
-from judging.trust.criteria import Met, criteria_of_people, judged_criteria
+from judging.trust.criteria import criteria_of_people, judged_criteria
 from judging.trust.events import emit_licence
 from judging.trust.models import (
     Licence,

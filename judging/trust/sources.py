@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from datasets.core.kinds import CHECKLIST
 from datasets.models import Candidate, Row, Version
 from datasets.selectors import usable_versions
-from judging.core.checklists import checklist_from
+from judging.core.checklists import checklist_from, met_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.looking import group_share
 from judging.core.values import NOT_RUN
@@ -22,7 +22,6 @@ from judging.people.models import Evaluation, Item
 from judging.people.presets import candidates_of
 from judging.records.models import Judgement, Run, RunMetric
 from judging.trust.answers import row_keys
-from judging.trust.criteria import met_of
 from judging.trust.models import Split
 
 OFFERED = 20

@@ -15,10 +15,11 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The content of record.json; all keys are absent where nothing was measured.
 
     `judge`: the model; `date`: ISO; `language`: of the prompt; `data`: `examples`, or the name of the labelled data;
-    `n`: labelled answers on which the judge gave a verdict, `unread` those on which it gave none; `equal`: how often
-    both say the same. Rates are in 0…1 with 95 % intervals, null below 40 answers and where they don't apply: TPR and
-    TNR only of pass or fail, where positive is PASS. `kappa`: Cohen's, quadratic for scores and comparisons. `drill`:
-    the share of planted mistakes that were noticed, null where no drill was run.
+    `n`: labelled answers (of checklists: criteria) on which the judge gave a verdict, `unread` those on which it gave
+    none; `equal`: how often both say the same. Rates are in 0…1 with 95 % intervals, null below 40 answers and where
+    they don't apply: TPR and TNR only of pass or fail and of criteria, where positive is PASS. `kappa`: Cohen's,
+    quadratic for scores and comparisons. `drill`: the share of planted mistakes that were noticed, null where no drill
+    was run.
     """
 
     judge: str = ""

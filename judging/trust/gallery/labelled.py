@@ -1,85 +1,119 @@
-"""The answers that a gallery metric can be measured on: its own examples, and what people of the project rated."""
+"""The answers that a gallery metric can be measured on: its own examples, and what people of the project said of others
+in evaluations, imported results and looks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import NamedTuple, cast
+
+import msgspec
 
 from datasets.core.formats import Format
+from datasets.core.kinds import CATEGORY, CHECKLIST, PASS_FAIL, SCORE
 from datasets.core.variables import response_data
 from datasets.models import Response, Row, Version
 from evalsite.accounts.models import Project
+from judging.core.checklists import judged, met_of, rubric_of
 from judging.core.gallery import Card, Example
 from judging.core.gallery.fields import guessed_fields, unmapped
+from judging.core.gallery.measured import Said
+from judging.core.metric_definition import Label, MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results import JudgedItem
 from judging.engine.chunks import RowReader
-from judging.records.models import PEOPLE, JudgementState, RunMetric
-from judging.records.seal import unsealed
-from judging.trust.answers import Answer, Label, labels_of, verdicts_of
+from judging.look.models import Look, LookAnswer, Note, NoteGroup
+from judging.look.results import looks_of
+from judging.records.models import IMPORTED, PEOPLE, JudgementState, RunMetric
+from judging.records.seal import BY_PEOPLE, unsealed
+from judging.trust.answers import Answer, labels_of, verdicts_of
+from judging.trust.criteria import criteria_of_people
 from judging.trust.gallery.measuring import Labelled
+from judging.trust.models import Measurement
 
 MOST_ANSWERS = 500
 """Labelled answers of a data set that one measurement uses, the first of its rows."""
 _OFFERED = 20
+_SEARCHED = 200
 _Place = tuple[int, str, int]  # line of the row, candidate, number of the answer
 
 
 def answers_of(card: Card, examples: Sequence[Example]) -> dict[str, Labelled]:
     """Examples of the card's form as labelled answers, by key."""
-    return {
-        f"example {number}": Labelled(card.item(example), example.value, str(number))
-        for number, example in enumerate(examples, 1)
-    }
+    answers = {}
+    for number, example in enumerate(examples, 1):
+        item = card.item(example)
+        rubric = rubric_of(item.data) if card.gives == CHECKLIST else None
+        said: Said = met_of(judged(rubric, example.met)) if rubric else example.value
+        answers[f"example {number}"] = Labelled(item, said, str(number))
+    return answers
 
 
-@dataclass(frozen=True)
-class LabelledData:
-    """A criterion that people rated on answers of a data set, in an evaluation."""
+class _Scale(NamedTuple):
+    """What people's verdicts are."""
 
-    run_metric: RunMetric
+    gives: str
+    compares: bool = False
+    ends: tuple[float, float] = (1, 10)
+    labels: tuple[str, ...] = ()
+
+
+class LabelledData(ABC):
+    """Verdicts of people on answers of a data set that a metric can be measured on."""
 
     @property
-    def version(self) -> Version:
-        return self.run_metric.run.version
+    @abstractmethod
+    def key(self) -> str:
+        """Tells it from others of the project."""
 
     @property
-    def name(self) -> str:
-        """The evaluation and, if it is not the only one, its criterion."""
-        return f"{self.run_metric.run.name} · {self.run_metric.name}"
+    @abstractmethod
+    def name(self) -> str: ...
 
-    @cached_property
+    @property
+    @abstractmethod
+    def origin(self) -> Mapping[str, RunMetric | Look | NoteGroup]:
+        """The fields of a Measurement that name it."""
+
+    @property
+    @abstractmethod
+    def version(self) -> Version: ...
+
+    @property
+    @abstractmethod
     def answers(self) -> int:
-        """How many answers have a rating that may be seen; those of sealed tests may not."""
-        run = self.run_metric.run
-        rated = run.judgements.filter(run_metric=self.run_metric, current=True, state=JudgementState.SCORED)
-        return unsealed(run, rated).order_by().values("response", "other_response").distinct().count()
+        """How many answers have a verdict that may be seen; those of sealed tests may not."""
+
+    @abstractmethod
+    def _verdicts(self, lines: Mapping[int, str]) -> Mapping[Answer, Said]:
+        """People's verdicts where they have a majority. `lines`: of the rows that count, as their keys."""
 
     def mapping(self, card: Card) -> dict[str, str]:
         """The data set's columns for the fields that the metric reads, guessed by name."""
         return guessed_fields(card.needs, self.version.fields_found)
 
+    def fitted(self, metric: MetricDefinition) -> MetricDefinition:
+        """The metric with what these verdicts are."""
+        return metric
+
     def load(self) -> dict[str, Labelled]:
-        """The rated answers on which people agree, by key, in the order of rows."""
-        lines = {line: str(line) for line in self._lines()}
-        labels = labels_of(verdicts_of(self.run_metric.run, self.run_metric, sealed=False)[0], lines)
-        chosen = sorted(labels.items(), key=lambda pair: (int(pair[0].row), pair[0]))[:MOST_ANSWERS]
-        responses, rows = self._responses(chosen), RowReader(cast(Format, self.version.format))
+        """The answers on which people agree, by key, in the order of rows."""
+        rows = Row.objects.filter(version=self.version, valid=True)
+        lines = {line: str(line) for line in rows.values_list("line", flat=True)}
+        verdicts = self._verdicts(lines)
+        chosen = sorted(verdicts, key=lambda answer: (int(answer.row), answer))[:MOST_ANSWERS]
+        responses, reader = self._responses(chosen), RowReader(cast(Format, self.version.format))
         answers = {}
-        for answer, label in chosen:
-            item = _item(answer, responses, rows)
+        for answer in chosen:
+            item = _item(answer, responses, reader)
             if item is not None:
-                answers[" · ".join(map(str, answer))] = Labelled(item, label.value, answer.row)
+                answers[" · ".join(map(str, answer))] = Labelled(item, verdicts[answer], answer.row)
         return answers
 
-    def _lines(self) -> list[int]:
-        rows = Row.objects.filter(version=self.version, valid=True)
-        return list(rows.values_list("line", flat=True))
-
-    def _responses(self, chosen: list[tuple[Answer, Label]]) -> dict[_Place, Response]:
-        lines = {int(answer.row) for answer, _label in chosen}
+    def _responses(self, chosen: Iterable[Answer]) -> dict[_Place, Response]:
+        lines = {int(answer.row) for answer in chosen}
         responses = Response.objects.filter(row__version=self.version, row__line__in=lines)
         return {
             (response.row.line, response.candidate.name, response.number): response
@@ -99,24 +133,150 @@ def _item(answer: Answer, responses: dict[_Place, Response], rows: RowReader) ->
     return JudgedItem(item.data, item.response, other=response_data(other.raw))
 
 
+@dataclass(frozen=True)
+class RatedData(LabelledData):
+    """A criterion that people rated in an evaluation, or a metric with people's verdicts among imported results."""
+
+    run_metric: RunMetric
+
+    @property
+    def key(self) -> str:
+        return str(self.run_metric.pk)
+
+    @property
+    def origin(self) -> Mapping[str, RunMetric | Look | NoteGroup]:
+        return {"labels": self.run_metric}
+
+    @property
+    def version(self) -> Version:
+        return self.run_metric.run.version
+
+    @property
+    def name(self) -> str:
+        """The run and its criterion."""
+        return f"{self.run_metric.run.name} · {self.run_metric.name}"
+
+    @cached_property
+    def scale(self) -> _Scale:
+        if self.run_metric.run.imported:
+            metric = MetricDefinition.from_json(self.run_metric.definition)
+            ends = (metric.min_score, metric.max_score)
+            return _Scale(metric.kind, metric.compares_candidates, ends, metric.label_names)
+        criterion = Criterion.from_json(self.run_metric.definition)
+        ends = (criterion.min_score, criterion.max_score)
+        return _Scale(criterion.gives, criterion.compares, ends, criterion.categories)
+
+    @cached_property
+    def answers(self) -> int:
+        run = self.run_metric.run
+        rated = run.judgements.filter(run_metric=self.run_metric, current=True, state=JudgementState.SCORED)
+        if run.imported:
+            rated = rated.filter(source__kind__in=BY_PEOPLE)
+        return unsealed(run, rated).order_by().values("response", "other_response").distinct().count()
+
+    def fits(self, card: Card) -> bool:
+        """Whether the metric gives verdicts like these."""
+        if self.scale.gives != card.gives or self.scale.compares != card.compares_candidates:
+            return False
+        metric = card.metrics["en"]
+        return self.scale.gives != SCORE or self.scale.ends == (metric.min_score, metric.max_score)
+
+    def fitted(self, metric: MetricDefinition) -> MetricDefinition:
+        if self.scale.gives != CATEGORY or set(self.scale.labels) == set(metric.label_names):
+            return metric
+        return msgspec.structs.replace(
+            metric, labels=tuple(Label(label=label) for label in self.scale.labels)
+        )
+
+    def _verdicts(self, lines: Mapping[int, str]) -> Mapping[Answer, Said]:
+        run = self.run_metric.run
+        labels = labels_of(verdicts_of(run, self.run_metric, sealed=False)[0], lines)
+        if self.scale.gives == CHECKLIST:
+            criteria = criteria_of_people(run, self.run_metric, lines)
+            return {answer: criteria[answer] for answer in labels if criteria.get(answer)}
+        return {answer: label.value for answer, label in labels.items()}
+
+
+@dataclass(frozen=True)
+class LookedData(LabelledData):
+    """Answers that people passed or failed in a look; with a group of its notes, an answer fails if it is in there."""
+
+    look: Look
+    group: NoteGroup | None = None
+
+    @property
+    def key(self) -> str:
+        return f"group-{self.group.pk}" if self.group else f"look-{self.look.pk}"
+
+    @property
+    def origin(self) -> Mapping[str, RunMetric | Look | NoteGroup]:
+        return {"look": self.look, "group": self.group} if self.group else {"look": self.look}
+
+    @property
+    def version(self) -> Version:
+        return self.look.version
+
+    @property
+    def name(self) -> str:
+        return f"{self.look.name} · {self.group.name}" if self.group else self.look.name
+
+    @cached_property
+    def answers(self) -> int:
+        return len(self._passed)
+
+    @cached_property
+    def _passed(self) -> dict[int, bool]:
+        """Whether each drawn answer passes, by its id."""
+        votes: dict[int, int] = {}
+        decided = Note.objects.filter(answer__look=self.look, passed__isnull=False)
+        for answer, passed in decided.values_list("answer", "passed"):
+            votes[answer] = votes.get(answer, 0) + (1 if passed else -1)
+        if self.group is None:
+            return {answer: balance > 0 for answer, balance in votes.items() if balance}
+        inside = set(self.group.notes.values_list("answer", flat=True))
+        return {answer: answer not in inside for answer in votes}
+
+    def _verdicts(self, lines: Mapping[int, str]) -> Mapping[Answer, Said]:
+        drawn = LookAnswer.objects.filter(look=self.look, pk__in=self._passed).select_related("row")
+        by_response = {answer.response_id: answer for answer in drawn if answer.row.line in lines}
+        responses = Response.objects.filter(pk__in=by_response).select_related("candidate")
+        return {
+            Answer(
+                lines[by_response[response.pk].row.line], response.candidate.name, response.number, "", 0
+            ): self._passed[by_response[response.pk].pk]
+            for response in responses
+        }
+
+
+def labelled_by(measurement: Measurement) -> LabelledData | None:
+    """What a measurement is on; None for the card's examples."""
+    if measurement.labels is not None:
+        return RatedData(measurement.labels)
+    return LookedData(measurement.look, measurement.group) if measurement.look is not None else None
+
+
 def labelled_data(project: Project, card: Card) -> list[LabelledData]:
-    """The criteria of the project's evaluations that give what the card's metric gives, on data sets with the columns
-    that it needs, newest first."""
-    rated = RunMetric.objects.filter(run__project=project, run__kind=PEOPLE, run__archived_at=None)
-    rated = rated.filter(run__deleted_at=None, run__version__deleted_at=None)
-    sources = [
-        LabelledData(run_metric)
-        for run_metric in rated.select_related("run__version__dataset").order_by("-run", "number")[:200]
-        if _fits(Criterion.from_json(run_metric.definition), card)
-    ]
+    """The project's verdicts of people that are what the card's metric gives, on data sets with the columns that it
+    needs, newest first: ratings and imported verdicts, then looks with their groups."""
+    sources = (*_rated(project, card), *(_looked(project) if card.gives == PASS_FAIL else ()))
     usable = [data for data in sources if not unmapped(card.needs, data.mapping(card))]
     return [data for data in usable[:_OFFERED] if data.answers]
 
 
-def _fits(criterion: Criterion, card: Card) -> bool:
-    if criterion.gives != card.gives or criterion.compares != card.compares_candidates:
-        return False
-    if criterion.gives == "score":
-        metric = card.metrics["en"]
-        return (criterion.min_score, criterion.max_score) == (metric.min_score, metric.max_score)
-    return criterion.gives in ("pass_fail", "comparison")
+def _rated(project: Project, card: Card) -> Iterator[RatedData]:
+    rated = RunMetric.objects.filter(run__project=project, run__kind__in=(PEOPLE, IMPORTED))
+    rated = rated.filter(run__archived_at=None, run__deleted_at=None, run__version__deleted_at=None)
+    for run_metric in rated.select_related("run__version__dataset").order_by("-run", "number")[:_SEARCHED]:
+        data = RatedData(run_metric)
+        if data.fits(card):
+            yield data
+
+
+def _looked(project: Project) -> Iterator[LookedData]:
+    groups: dict[int, list[NoteGroup]] = {}
+    looks = list(looks_of(project)[:_OFFERED])
+    for group in NoteGroup.objects.filter(look__in=looks).order_by("pk"):
+        groups.setdefault(group.look_id, []).append(group)
+    for look in looks:
+        yield LookedData(look)
+        yield from (LookedData(look, group) for group in groups.get(look.pk, ()))

@@ -27,7 +27,7 @@ from judging.metrics.editor.try_prompt import price_of
 from judging.metrics.gallery.page import with_endpoint
 from judging.runs.services import frozen
 from judging.sandboxes import shared_sandbox
-from judging.trust.gallery.labelled import MOST_ANSWERS, LabelledData, answers_of
+from judging.trust.gallery.labelled import MOST_ANSWERS, LabelledData, answers_of, labelled_by
 from judging.trust.gallery.measuring import Judged, Labelled, Measuring, Spending
 from judging.trust.models import Measurement
 
@@ -68,7 +68,8 @@ def measurement_start(
     if not answers:
         raise ValidationError(_("There are no labelled answers for this metric."))
     mapping = labels.mapping(card) if labels else card.example_mapping(card.examples)
-    definition = frozen(with_endpoint(card.definition(language, mapping), endpoint))
+    metric = card.definition(language, mapping)
+    definition = frozen(with_endpoint(labels.fitted(metric) if labels else metric, endpoint))
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         if Measurement.objects.filter(project=project, card=card.id, finished_at=None).exists():
@@ -81,7 +82,7 @@ def measurement_start(
             language=language,
             endpoint=endpoint,
             model=endpoint.model if endpoint else "",
-            labels=labels.run_metric if labels else None,
+            **(labels.origin if labels else {}),
             data_name=labels.name if labels else "",
             definition=definition.to_json(),
             answers=min(answers, MOST_ANSWERS),
@@ -103,9 +104,9 @@ def measurement_stop(*, measurement: Measurement) -> None:
 
 def _answers(measurement: Measurement) -> dict[str, Labelled]:
     """The labelled answers by key."""
-    card = gallery().get(measurement.card)
-    if measurement.labels is not None:
-        return LabelledData(measurement.labels).load()
+    labels, card = labelled_by(measurement), gallery().get(measurement.card)
+    if labels is not None:
+        return labels.load()
     return answers_of(card, card.examples) if card else {}
 
 

@@ -13,14 +13,16 @@ from functools import partial
 from django.db import connections
 
 from datasets.core.kinds import TIE
+from judging.core.checklists import checklist_from, met_of
+from judging.core.gallery.measured import Said
 from judging.core.judges.client import RetryPolicy
 from judging.core.judges.http_clients import HttpClients
 from judging.core.judges.reply import Reply
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import judge_item
-from judging.core.results import JudgedItem
+from judging.core.results import JudgedItem, JudgementResult
 from judging.core.sandbox.pool import Sandbox
-from judging.core.values import SCORED, UNSETTLED, Value
+from judging.core.values import SCORED, UNSETTLED
 from judging.endpoints import limiter
 from judging.endpoints.gate import Lot
 from judging.endpoints.gate_pool import GatePool, ModelConnection
@@ -40,7 +42,7 @@ class Labelled:
     """An answer, or two that are compared, with people's verdict. `unit`: the row that it belongs to."""
 
     item: JudgedItem
-    verdict: Value
+    verdict: Said
     unit: str
 
 
@@ -48,7 +50,7 @@ class Labelled:
 class Judged:
     """The judge's verdict on an answer, or the reason why it gave none."""
 
-    verdict: Value | None
+    verdict: Said | None
     reason: str = ""
 
 
@@ -167,8 +169,14 @@ class Measuring:
                 result = await judge_item(self.answers[key].item, effects.metric, effects, ask)
             except Abandoned:  # it has no result
                 return
-        outcome = result.outcome
-        verdict = outcome.value if outcome.state == SCORED else None
-        if outcome.state == UNSETTLED:
-            verdict = TIE
-        self.results[key] = Judged(verdict, outcome.reason)
+        self.results[key] = Judged(_said(result), result.outcome.reason)
+
+
+def _said(result: JudgementResult) -> Said | None:
+    """The verdict; of a checklist, on the criteria that are not open."""
+    checklist = checklist_from(result.checklist)
+    if checklist is not None:
+        return met_of(checklist)
+    if result.outcome.state == UNSETTLED:
+        return TIE
+    return result.outcome.value if result.outcome.state == SCORED else None

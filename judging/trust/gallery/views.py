@@ -138,9 +138,9 @@ def _chosen_labels(project: Project, card: Card, typed: str) -> LabelledData | N
     if not typed:
         return None
     for data in labelled_data(project, card):
-        if str(data.run_metric.pk) == typed:
+        if data.key == typed:
             return data
-    raise ValidationError(_("These ratings can't be used for this metric any more. Choose others."))
+    raise ValidationError(_("These labels can't be used for this metric any more. Choose others."))
 
 
 def _budget(typed: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -12,11 +13,15 @@ from judging.core.gallery import Card, gallery
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge, refusal
 from judging.core.people.criteria import Criterion
 from judging.endpoints.models import Endpoint
+from judging.look.groups import group_create
 from judging.trust.gallery.labelled import LabelledData, labelled_data
 from judging.trust.gallery.measurements import measurement_start, measurement_stop
 from judging.trust.models import Measurement
+from tests.judging.importing import imported, verdict
+from tests.judging.look.make import a_look, noted
 from tests.judging.people.make import make_evaluation, rate_each
 from tests.judging.working import an_endpoint
+from tests.make import a_version
 from tests.working import do_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -141,3 +146,56 @@ def test_ratings_of_people_give_rates(
     assert measured.record["tnr"] == 0
     assert measured.record["tpr_low"] < 1
     assert labelled_data(project, gallery()["concise"]) == []
+
+
+def test_the_examples_of_a_checklist_are_counted_by_criterion(project: Project, alice: User) -> None:
+    card = gallery()["multi_turn_checklist"]
+    with ScriptedJudge(lambda _request: "Verdict: met") as server:
+        measured = done(start(an_endpoint(project, server.url), alice, card))
+    met = [is_met for example in card.examples for is_met in example.met]
+    assert (measured.record["n"], measured.record["equal"]) == (len(met), sum(met))
+
+
+def test_labels_of_a_category_take_the_place_of_the_template_s(
+    project: Project, alice: User, rita: User
+) -> None:
+    card = gallery()["single_turn_category"]
+    criterion = Criterion(name="kind", scale="categories", categories=("good", "bad"))
+    evaluation = make_evaluation(
+        project, [rita], rows=3, models=("alpha",), criteria=[criterion], side_by_side=False
+    )
+    rate_each(evaluation, rita, lambda item: "good" if item.row.line < 3 else "bad")
+    (labels,) = labelled_data(project, card)
+    with ScriptedJudge("[[good]]") as server:
+        measured = done(start(an_endpoint(project, server.url), alice, card, labels))
+        assert "bad" in server.requests[0].body["messages"][-1]["content"]
+    assert (measured.record["n"], measured.record["equal"]) == (3, 2)
+
+
+def test_imported_verdicts_of_people_are_labels(
+    project: Project, alice: User, endpoint: Endpoint, judge: ScriptedJudge, tmp_path: Path
+) -> None:
+    card = gallery()["single_turn_pass_fail"]
+    version = a_version(project, rows=3, models=("alpha",))
+    lines = [verdict(line, value=line > 1, metric="ok", rater="Rita") for line in (1, 2, 3)]
+    lines += [verdict(line, value=True, metric="ok") for line in (1, 2, 3)]
+    imported(version, tmp_path, *lines)
+    (labels,) = labelled_data(project, card)
+    assert labels.answers == 3
+    measured = done(start(endpoint, alice, card, labels))
+    assert (measured.record["n"], measured.record["equal"]) == (3, 2)
+
+
+def test_answers_of_a_look_are_labels_by_itself_and_by_its_groups(
+    project: Project, alice: User, endpoint: Endpoint, judge: ScriptedJudge
+) -> None:
+    card = gallery()["single_turn_pass_fail"]
+    look = a_look(project, alice, rows=8, size=4)
+    notes = [noted(look, alice, place, passed=place > 2) for place in (1, 2, 3, 4)]
+    group_create(look=look, user=alice, name="rude").notes.add(notes[0])
+    whole, rude = labelled_data(project, card)
+    assert [labelled.verdict for labelled in whole.load().values()].count(False) == 2
+    assert [labelled.verdict for labelled in rude.load().values()].count(False) == 1
+    measured = done(start(endpoint, alice, card, rude))
+    assert (measured.record["n"], measured.record["equal"]) == (4, 3)
+    assert measured.data_name.endswith(" · rude")
