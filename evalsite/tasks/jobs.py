@@ -3,7 +3,8 @@
     request ──wake──▶ run: claim ──▶ renew … ──▶ finish (the row is deleted), fail (it stays) or release
 
 The task engine only wakes workers. A lost task or a killed worker loses nothing: the reconciler of every worker
-releases the jobs of dead ones every 15 seconds, and wakes a worker for each job that is due.
+releases the jobs of dead ones every 15 seconds, and wakes a worker for each job that waits. One that was released
+until a later time is woken at that time (`wake_due`).
 
 A new kind is a function with `@job`, and its name and module in the `jobs` of the app's AppConfig. The module is
 imported when a job of the kind is claimed, not when the process starts.
@@ -12,6 +13,7 @@ imported when a job of the kind is claimed, not when the process starts.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +26,7 @@ from typing import Any, Concatenate, TypeVar
 
 from django.apps import apps
 from django.db import DatabaseError, transaction
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Min, Model, Q, QuerySet
 from django.utils import timezone
 from django_tasks import task
 
@@ -348,6 +350,17 @@ def reconcile() -> None:
     for name, object_id in due.order_by("pk").values_list("kind", "object_id"):
         workers.wake(work, kind=name, object_id=object_id)
     mine.filter(state=State.FAILED, created_at__lt=now - FAILED_FOR).delete()
+
+
+def wake_due() -> float:
+    """Wake a worker for each job that was to wait until now; returns the seconds until the next is due (inf: none).
+    The maintenance of every worker calls it when the time that it told before is over."""
+    now = timezone.now()
+    later = Job.objects.filter(kind__in=listed(), state=State.WAITING, not_before__isnull=False)
+    for name, object_id in later.filter(not_before__lte=now).values_list("kind", "object_id"):
+        workers.wake(work, kind=name, object_id=object_id)
+    following = later.filter(not_before__gt=now).aggregate(first=Min("not_before"))["first"]
+    return (following - now).total_seconds() if following else math.inf
 
 
 def _is_held(job: Job) -> bool:

@@ -37,6 +37,7 @@ DATA, RUNS = "data", "runs"  # the two queues: reading files, judging
 QUEUES = (DATA, RUNS)
 BEAT_SECONDS = 2.5
 RECONCILE_SECONDS = 15
+WAKE_DUE = "evalsite.tasks.jobs.wake_due"
 SILENT_AFTER = timedelta(
     seconds=10
 )  # without a heartbeat so long, a worker is stopped, stuck or disconnected
@@ -199,14 +200,16 @@ def reconcilers() -> list[str]:
 
 
 def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
-    """Send heartbeats and reconcile until `stopping` is set. Runs in a separate thread alongside a worker's task.
+    """Send heartbeats, reconcile, and wake workers for jobs when they are due, until `stopping` is set. Runs in a
+    separate thread alongside a worker's task.
 
     An unavailable database must not end it: the error is passed to `problem` and the loop continues. Once the database
     is back, live workers have time to renew their leases before dead ones are searched for.
     """
-    last, silent_before = 0.0, set[str]()
+    last, silent_before, pause = 0.0, set[str](), 0.0
     calm_since = beat_at = time.monotonic()
-    while not stopping.wait(BEAT_SECONDS if last else 0):
+    while not stopping.wait(pause):
+        pause = BEAT_SECONDS
         close_old_connections()
         now = time.monotonic()
         if now - beat_at > 2 * BEAT_SECONDS:  # this process was suspended; others may have been too
@@ -225,6 +228,7 @@ def run_maintenance(queue: str, problem: Callable[[Exception], None]) -> None:
                 reconcile(queue)
                 last = time.monotonic()
             silent_before = silent
+            pause = min(BEAT_SECONDS, import_string(WAKE_DUE)())
         except DatabaseError as error:
             problem(error)
             last = calm_since = time.monotonic()

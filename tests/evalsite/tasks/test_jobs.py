@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -233,6 +234,17 @@ def test_workers_leave_a_job_to_the_caller_for_a_while(project: Project) -> None
     Job.objects.update(not_before=timezone.now())
     jobs.reconcile()
     assert woken() == [{"kind": KIND, "object_id": project.pk}]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_waits_for_its_time_is_woken_then(waiting: int) -> None:
+    claim(waiting).release(timedelta(hours=1))
+    DBTaskResult.objects.all().delete()
+    assert 3500 < jobs.wake_due() <= 3600
+    assert woken() == []
+    Job.objects.update(not_before=timezone.now())
+    assert jobs.wake_due() == math.inf
+    assert woken() == [{"kind": KIND, "object_id": waiting}]
 
 
 def test_the_jobs_of_another_release_are_left_alone(

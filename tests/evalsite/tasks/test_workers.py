@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -163,6 +164,23 @@ def test_after_an_outage_the_living_have_time_before_the_dead_are_looked_for(
     workers.run_maintenance("runs", found.append)
     assert looks == [0, 45, 60]
     assert len(found) == 9
+
+
+@pytest.mark.django_db(transaction=True)  # it closes old connections
+def test_jobs_are_woken_when_they_are_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, turns = Clock(9), list[float]()
+
+    def wake_due() -> float:
+        turns.append(clock.now - 1000)
+        return 1006.25 - clock.now if clock.now < 1006.25 else math.inf
+
+    monkeypatch.setattr(workers, "stopping", clock)
+    monkeypatch.setattr(workers, "time", clock)
+    monkeypatch.setattr(workers, "heartbeat", lambda _: None)
+    monkeypatch.setattr(workers, "reconcile", lambda _: None)
+    monkeypatch.setattr(jobs, "wake_due", wake_due)
+    workers.run_maintenance("runs", lambda _: None)
+    assert turns == [0, 2.5, 5, 6.25, 8.75]
 
 
 @pytest.mark.django_db(transaction=True)

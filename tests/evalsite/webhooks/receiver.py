@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,8 +35,8 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    """Run a receiver in a thread."""
+def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """Run a receiver in a thread, over HTTPS if there is a context."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -59,6 +60,8 @@ def receiving() -> Iterator[Receiver]:
 
     server = Server(("127.0.0.1", 0), Handler)
     receiver.port = server.server_address[1]
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from evalsite.webhooks.sending import Outcome, Resolve, Rules, addresses_of, post
+from tests.evalsite.webhooks.certificates import Authority
 from tests.evalsite.webhooks.receiver import HERE, Receiver, receiving
 
 
@@ -126,6 +128,28 @@ def test_a_server_without_a_valid_certificate_gets_nothing(receiver: Receiver) -
     outcome = send(f"https://127.0.0.1:{receiver.port}/")
     assert outcome.problem in ("certificate", "connect", "cut")
     assert receiver.requests == []
+
+
+def test_over_https_the_checked_address_is_called_and_the_name_is_verified(tmp_path: Path) -> None:
+    authority, asked = Authority(tmp_path), list[str | None]()
+    tls = authority.server("hooks.example")
+    tls.sni_callback = lambda _socket, name, _context: asked.append(name)
+    rules = replace(HERE, plain_http=False, tls=authority.trusting)
+    with receiving(tls) as receiver:
+        host = f"hooks.example:{receiver.port}"
+
+        def resolve(_host: str, _port: int) -> list[str]:
+            return ["127.0.0.1"]
+
+        outcome = send(f"https://{host}/hook", rules, resolve)
+        assert (outcome.status, outcome.problem, outcome.reply) == (200, "", "thanks")
+        assert (receiver.requests[0].headers["host"], asked) == (host, ["hooks.example"])
+        other_name = send(f"https://other.example:{receiver.port}/hook", rules, resolve)
+        unknown_authority = send(f"https://{host}/hook", replace(rules, tls=None), resolve)
+        inside = send(f"https://{host}/hook", replace(rules, networks=()), resolve)
+        assert [other_name.problem, unknown_authority.problem] == ["certificate", "certificate"]
+        assert inside.problem == "refused_address"
+        assert len(receiver.requests) == 1
 
 
 def test_nobody_listens() -> None:
