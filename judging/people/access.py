@@ -51,11 +51,14 @@ def get_item(evaluation: Evaluation, number: int) -> Item:
     return item
 
 
-def get_own_assignment(request: HttpRequest, slug: str, run_pk: int, token: UUID | int) -> Assignment:
+def get_own_assignment(
+    request: HttpRequest, slug: str, run_pk: int, token: UUID | int, *, with_texts: bool = False
+) -> Assignment:
     """Return one of the user's own assignments, current or past; also after the rater has left, so that pending
     submissions are not lost. Raises Http404 for anything else, PermissionDenied for a member who does not rate.
 
-    A number instead of a token: what an earlier release's page kept unsent."""
+    A number instead of a token: what an earlier release's page kept unsent. `with_texts`: with the item's row and
+    answers, to show them."""
     project = access.get_project(request, slug, May.RATE)
     own = Assignment.objects.filter(
         **({"pk": token} if isinstance(token, int) else {"token": token}),
@@ -64,10 +67,12 @@ def get_own_assignment(request: HttpRequest, slug: str, run_pk: int, token: UUID
         evaluation__run__deleted_at=None,
         rater__user=access.signed_in(request),
     )
-    parts = ("evaluation__run", "rater", "item__row", "item__response", "item__other_response", "rating")
-    assignment = own.select_related(*parts).first()
+    parts = ("evaluation__run", "rater", "item", "rating")
+    texts = ("item__row", "item__response", "item__other_response") if with_texts else ()
+    assignment = own.select_related(*parts, *texts).first()
     if assignment is None:
         raise Http404
+    assignment.evaluation.run.project = project
     access.loaded(request, assignment.evaluation.run)
     return assignment
 

@@ -5,6 +5,7 @@ Each item counts its free seats.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,7 +22,15 @@ from evalsite.audit import Action, record, record_all
 from evalsite.links import absolute_url
 from evalsite.webhooks.events import emit
 from evalsite.webhooks.kinds import Event
-from judging.core.people.assignment import Shares, Twin, fair_share, mixed, most_held, starting_rank
+from judging.core.people.assignment import (
+    MOST_AHEAD,
+    Shares,
+    Twin,
+    fair_share,
+    mixed,
+    most_held,
+    starting_rank,
+)
 from judging.core.people.ranking import shown_order
 from judging.core.people.sampling import side_for
 from judging.people.dealt import dealt_to, gold_left, items_dealt
@@ -36,7 +45,7 @@ from judging.people.models import (
     Scheme,
 )
 from judging.people.quota import limit_of, promises_store, room
-from judging.people.selectors import IN_PLAY, pace
+from judging.people.selectors import in_play, pace
 from judging.records.seal import closed_for_rating
 
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
@@ -121,29 +130,35 @@ def give_back(*, evaluation: Evaluation, user: User, items: Collection[int], unt
 
 def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     """The maximum number of items this rater may hold now; 0 once they have all that they were told."""
-    usual = Item.objects.filter(IN_PLAY, evaluation=evaluation, needed__gt=0)
-    free = usual.aggregate(free=Sum("free", default=0))["free"]
+    opened = Item.objects.filter(in_play([evaluation]), free__gt=0)
     waiting = Assignment.objects.filter(
         evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
     )
-    ended = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
-    had = Count("assignments", filter=Q(assignments__item__needed__gt=0, assignments__state__in=ended))
+    left = opened.aggregate(free=Sum("free", default=0))["free"] + waiting.count()
     raters = EvaluationRater.objects.filter(
         evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
     )
-    items = evaluation.items_count
     if evaluation.pilot_below is not None:
-        raters, items = raters.filter(in_pilot=True), evaluation.pilot_items or 0
-    capacities = {
-        active.pk: max(
-            0, min(items, items if (limit := limit_of(evaluation, active)) is None else limit) - active.had
-        )
-        for active in raters.annotate(had=had)
-    }
+        raters = raters.filter(in_pilot=True)
+    active = list(raters)
+    enough_for_all = left >= MOST_AHEAD * len(active)
+    capacities = _capacities(evaluation, [rater] if enough_for_all else active)
     mine = capacities.pop(rater.pk)
-    held = most_held(pace(rater), fair_share(free + waiting.count(), mine, list(capacities.values())))
-    left = room(evaluation, rater)
-    return held if left is None else min(held, left)
+    held = most_held(pace(rater), fair_share(left, mine, list(capacities.values())))
+    within = room(evaluation, rater)
+    return held if within is None else min(held, within)
+
+
+def _capacities(evaluation: Evaluation, raters: Collection[EvaluationRater]) -> dict[int, int]:
+    """{rater: how many further items they could rate}."""
+    ended = (AssignmentState.RATED, AssignmentState.SKIPPED, AssignmentState.REASSIGNED)
+    usual = Assignment.objects.filter(rater__in=raters, state__in=ended, item__needed__gt=0).order_by()
+    had = Counter(dict(usual.values_list("rater").annotate(items=Count("pk"))))
+    items = evaluation.items_count if evaluation.pilot_below is None else evaluation.pilot_items or 0
+    limits = {rater.pk: limit_of(evaluation, rater) for rater in raters}
+    return {
+        pk: max(0, (items if limit is None else min(items, limit)) - had[pk]) for pk, limit in limits.items()
+    }
 
 
 def _release_excess(rater: EvaluationRater, limit: int, submitting: Collection[int]) -> None:
@@ -233,7 +248,7 @@ def _next_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> l
 def _ordinary_items(evaluation: Evaluation, rater: EvaluationRater, count: int) -> list[int]:
     """Items with a free seat: released ones of this rater, because there may be a draft, then those that this rater has
     not had, from the rater's starting rank on, wrapping around; by need only those with the most free seats."""
-    open_items = Item.objects.filter(IN_PLAY, evaluation=evaluation, free__gt=0)
+    open_items = Item.objects.filter(in_play([evaluation]), free__gt=0)
     open_items = open_items.exclude(row__in=closed_for_rating(evaluation.run))
     released = open_items.filter(assignments__rater=rater, assignments__state=AssignmentState.RELEASED)
     again = list(released.order_by("assignments__place").values_list("pk", flat=True)[:count])

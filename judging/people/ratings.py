@@ -49,7 +49,8 @@ LONGEST_COMMENT = 20_000
 def _lock(assignment: Assignment) -> Assignment:
     """The assignment and its evaluation, reloaded and locked."""
     evaluation = locked(assignment.evaluation_id)
-    held = Assignment.objects.select_related("item", "rater").get(pk=assignment.pk)
+    parts = ("item__response", "item__other_response", "rater", "rating")
+    held = Assignment.objects.select_related(*parts).get(pk=assignment.pk)
     held.evaluation = evaluation
     return held
 

@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 
@@ -36,8 +37,13 @@ from judging.records.models import Judgement, Run
 from judging.records.seal import sealed_items
 
 PER_PAGE = 50
-IN_PLAY = Q(evaluation__pilot_below=None) | Q(rank__lt=F("evaluation__pilot_below"))
-"""Items that can be assigned now: while a pilot runs only its own."""
+
+
+def in_play(evaluations: Collection[Evaluation]) -> Q:
+    """Matches the items of these evaluations that can be assigned now: while a pilot runs only its own."""
+    whole = Q(evaluation__in=[each.pk for each in evaluations if each.pilot_below is None])
+    pilots = [each for each in evaluations if each.pilot_below is not None]
+    return reduce(or_, (Q(evaluation=each.pk, rank__lt=each.pilot_below) for each in pilots), whole)
 
 
 def rating_parts() -> QuerySet[EvaluationRater]:
@@ -84,7 +90,7 @@ def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
     rating = rating_parts().filter(user=user, evaluation__run__project__in=projects.values("pk"))
     rating = rating.select_related("evaluation__run__project")
     parts = list(rating.order_by("evaluation"))
-    opened, own = _open_items([part.evaluation_id for part in parts]), _counts_of([part.pk for part in parts])
+    opened, own = _open_items([part.evaluation for part in parts]), _counts_of([part.pk for part in parts])
     tasks = [
         RatingTask(
             part.evaluation,
@@ -203,7 +209,7 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     rater = raters.select_related("evaluation").first()
     if rater is None:
         return RaterProgress(0, 0, None)
-    own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation.pk])[evaluation.pk]
+    own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation])[evaluation.pk]
     left = _items_left(rater, opened, own)
     return RaterProgress(
         own.states[AssignmentState.RATED],
@@ -223,9 +229,9 @@ class _RaterCounts:
     seen_open: int = 0
 
 
-def _open_items(evaluations: Collection[int]) -> Counter[int]:
+def _open_items(evaluations: Collection[Evaluation]) -> Counter[int]:
     """{evaluation: items with a free seat}."""
-    opened = Item.objects.filter(IN_PLAY, evaluation__in=evaluations, free__gt=0).order_by()
+    opened = Item.objects.filter(in_play(evaluations), free__gt=0).order_by()
     return Counter(dict(opened.values_list("evaluation").annotate(items=Count("pk"))))
 
 
@@ -254,14 +260,17 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
     if not rater.evaluation.repeat_share:
         return 0
     own = Assignment.objects.filter(rater=rater).exclude(state=AssignmentState.RELEASED)
-    twice = Item.objects.filter(
-        IN_PLAY, evaluation=rater.evaluation_id, repeats__isnull=False, repeats__version_repeat=None
+    states = dict(own.values_list("item", "state"))
+    twins = Item.objects.filter(
+        evaluation=rater.evaluation_id, needed=0, repeat_of__isnull=False, version_repeat=None
     )
-    had = own.values("item")
-    opened = twice.filter(free__gt=0).exclude(pk__in=had).count()
-    rated = twice.filter(pk__in=had.exclude(state=AssignmentState.SKIPPED)).count()
-    given = own.filter(item__repeat_of__isnull=False, item__version_repeat=None).count()
-    return max(0, opened + rated - given)
+    if rater.evaluation.pilot_below is not None:
+        twins = twins.filter(repeat_of__rank__lt=rater.evaluation.pilot_below)
+    to_come = 0
+    for pk, first, free in twins.values_list("pk", "repeat_of", "repeat_of__free"):
+        may_come = bool(free) if first not in states else states[first] != AssignmentState.SKIPPED
+        to_come += may_come and pk not in states
+    return to_come
 
 
 def _gold_to_come(rater: EvaluationRater, opened: int) -> int:

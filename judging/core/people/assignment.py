@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 AHEAD_SECONDS = 600  # of offline rating that the items on a page should last for
 FEWEST_AHEAD, MOST_AHEAD = 10, 30
@@ -114,5 +115,6 @@ def gold_to_come(
     return come
 
 
+@lru_cache(maxsize=16_384)
 def _drawn(what: str, seed: int, rater: int, place: int) -> float:
     return random.Random(f"{what}:{seed}:{rater}:{place}").random()

@@ -31,8 +31,9 @@ class TrainingFeedback:
 
 def training_feedback(assignment: Assignment) -> TrainingFeedback | None:
     """The feedback on a rated training item, with sides as they were shown; None for every other item."""
-    of_training = EntryAssignment.objects.filter(assignment=assignment, qualification_try=None)
-    if assignment.rating is None or not of_training.exists():
+    if assignment.rating is None or not assignment.item.gold:
+        return None
+    if not EntryAssignment.objects.filter(assignment=assignment, qualification_try=None).exists():
         return None
     criteria = criteria_for(assignment.evaluation, assignment.item)
     first, order = assignment.shown_first, assignment.order

@@ -39,9 +39,8 @@ def has_entry(evaluation: Evaluation) -> bool:
 
 def training_items(evaluation: Evaluation) -> QuerySet[Item]:
     """The training items in use, in the order in which raters get them."""
-    return Item.objects.filter(evaluation=evaluation, training__isnull=False, gold_removed=False).order_by(
-        "number"
-    )
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, gold_removed=False)
+    return gold.filter(training__isnull=False).order_by("number")
 
 
 def unused_gold(evaluation: Evaluation, rater: EvaluationRater) -> QuerySet[Item]:

@@ -77,11 +77,12 @@ def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 def item(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     """One of the rater's own items, in any state, to view or change."""
-    assignment = get_own_assignment(request, slug, pk, token)
+    assignment = get_own_assignment(request, slug, pk, token, with_texts=True)
     evaluation = assignment.evaluation
     if _wants_json(request):
-        fragment = _fragment(request, evaluation, assignment)
-        return JsonResponse({"items": [fragment], **_state(request, evaluation)})
+        entry = queue.entry_for(evaluation, signed_in(request))
+        fragment = _fragment(request, evaluation, assignment, entry)
+        return JsonResponse({"items": [fragment], **_state(request, evaluation, entry)})
     return _page(request, evaluation, [assignment])
 
 
@@ -102,13 +103,14 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     )
     claimed = queue.claim(evaluation=evaluation, user=user, count=BATCH, loaded=loaded, submitting=submitting)
     held = assignments.held_by(evaluation=evaluation, user=user)
+    entry = queue.entry_for(evaluation, user)
     content = {
-        "items": [_fragment(request, evaluation, assignment) for assignment in claimed],
+        "items": [_fragment(request, evaluation, assignment, entry) for assignment in claimed],
         "more": len(claimed) == BATCH,
         "held": list(held),
         "until": max(held.values()).isoformat() if held else "",
     }
-    return JsonResponse({**content, **_state(request, evaluation)})
+    return JsonResponse({**content, **_state(request, evaluation, entry)})
 
 
 @login_required
@@ -144,7 +146,7 @@ def mine(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 def difference(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     """Both answers with their differences marked."""
-    both = differences(get_own_assignment(request, slug, pk, token))
+    both = differences(get_own_assignment(request, slug, pk, token, with_texts=True))
     return JsonResponse(
         {"sides": [render_to_string("people/_marked.html", {"pieces": pieces}) for pieces in both]}
     )
@@ -203,7 +205,7 @@ def draft(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpRe
     assignment = get_own_assignment(request, slug, pk, token)
     values = values_from(request, criteria_for(assignment.evaluation, assignment.item))
     ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
-    return JsonResponse(_state(request, assignment.evaluation))
+    return JsonResponse(_state_now(request, assignment.evaluation))
 
 
 def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[int, Any]:
@@ -230,14 +232,14 @@ def _done(
     except ValuesRefused as refused:
         errors = problems_of(refused)
         if _wants_json(request):
-            content = {"code": "values", "errors": errors, **_state(request, evaluation)}
+            content = {"code": "values", "errors": errors, **_state_now(request, evaluation)}
             return JsonResponse(content, status=422)
         shown, values = [arguments["assignment"]], arguments["values"]
         return _page(request, evaluation, shown, values=values, errors=errors, status=422)
     except ratings.DeskRefused as refused:
         sentence = refusal_sentence(refused.code)
         if _wants_json(request):
-            content = {"code": refused.code, "sentence": sentence, **_state(request, evaluation)}
+            content = {"code": refused.code, "sentence": sentence, **_state_now(request, evaluation)}
             return JsonResponse(content, status=409)
         messages.error(request, sentence)
         return redirect("desk:page", evaluation.run.project.slug, evaluation.run_id)
@@ -248,9 +250,11 @@ def _done(
             if feedback
             else {}
         )
-        back = {"items": [_fragment(request, evaluation, rating.assignment)]} if rating.kind == "undo" else {}
-        sentence = saved_sentence(rating, key)
-        return JsonResponse({"sentence": sentence, **more, **back, **_state(request, evaluation)})
+        entry = queue.entry_for(evaluation, signed_in(request))
+        undone = [rating.assignment] if rating.kind == "undo" else []
+        back = [_fragment(request, evaluation, assignment, entry) for assignment in undone]
+        content = {"sentence": saved_sentence(rating, key), **more, **({"items": back} if back else {})}
+        return JsonResponse({**content, **_state(request, evaluation, entry)})
     if feedback:
         messages.info(request, render_to_string("people/_feedback.html", {"feedback": feedback}))
     messages.success(request, saved_sentence(rating, key) or _("Saved."))
@@ -319,7 +323,9 @@ def _parts_shown(
     ]
 
 
-def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignment) -> dict[str, Any]:
+def _fragment(
+    request: HttpRequest, evaluation: Evaluation, assignment: Assignment, entry: Entry | None
+) -> dict[str, Any]:
     """An item as JSON for the page's script."""
     seen = _desk_item(assignment)
     context = {
@@ -328,13 +334,16 @@ def _fragment(request: HttpRequest, evaluation: Evaluation, assignment: Assignme
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,
-        "entry": queue.entry_for(evaluation, signed_in(request)),
+        "entry": entry,
     }
     return {"id": assignment.token, "html": render_to_string("people/_item.html", context, request)}
 
 
-def _state(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
-    entry = queue.entry_for(evaluation, signed_in(request))
+def _state_now(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
+    return _state(request, evaluation, queue.entry_for(evaluation, signed_in(request)))
+
+
+def _state(request: HttpRequest, evaluation: Evaluation, entry: Entry | None) -> dict[str, Any]:
     progress = queue.desk_progress(evaluation, signed_in(request), entry)
     run = evaluation.run
     bar = render_to_string(

@@ -8,12 +8,13 @@ from django.test.utils import CaptureQueriesContext
 
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import AuditEntry
-from judging.people.assignments import rater_leave, raters_add
+from judging.core.people.assignment import MOST_AHEAD
+from judging.people.assignments import claim, rater_leave, raters_add
 from judging.people.models import EvaluationRater, Scheme
 from judging.people.sampling import ItemChoice, sample_items
 from judging.people.selectors import rating_tasks
 from tests.conftest import member
-from tests.judging.people.make import make_evaluation, rate_all
+from tests.judging.people.make import give, make_evaluation, rate_all
 from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
@@ -70,3 +71,21 @@ def test_a_queue_of_many_evaluations_costs_no_more_queries_than_one(project: Pro
         *((other, 0, 3) for other in others),
         (first, 3, 0),
     ]
+
+
+def test_others_ratings_are_counted_only_where_items_run_short(project: Project) -> None:
+    raters = [member(f"rater{number}", project, Role.RATER) for number in range(3)]
+    evaluation = make_evaluation(project, raters, rows=3 * MOST_AHEAD, overlap=1)
+    with CaptureQueriesContext(connection) as enough:
+        held = claim(evaluation=evaluation, user=raters[0])
+    give(held[0], "A>B")
+    with CaptureQueriesContext(connection) as short:
+        claim(evaluation=evaluation, user=raters[0])
+    assert [raters_counted(queries) for queries in (enough, short)] == [1, 3]
+
+
+def raters_counted(queries: CaptureQueriesContext) -> int:
+    (ids,) = [
+        query["sql"].partition('"rater_id" IN (')[2] for query in queries if "GROUP BY 1" in query["sql"]
+    ]
+    return ids.partition(")")[0].count(",") + 1

@@ -83,6 +83,23 @@ def test_criteria_are_queried_once_per_verdict(
     assert sum('"judging_runmetric"."definition"' in one["sql"] for one in queries) == 1
 
 
+def test_a_verdict_and_what_follows_take_few_queries(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    shares = {"gold_share": 0.1, "repeat_share": 0.1}
+    evaluation, client = make_evaluation(project, [rita], rows=20, **shares), client_of(rita)
+    address = f"/p/physics/desk/{evaluation.run_id}/items/"
+    tokens = [item["id"] for item in client.get(address, headers=JSON).json()["items"]]
+    held = Assignment.objects.get(token=tokens.pop(0))
+    with CaptureQueriesContext(connection) as verdict:
+        client.post(path(evaluation, held.token, "verdict"), sent(held), headers=JSON)
+    with CaptureQueriesContext(connection) as following:
+        client.get(address, {"have": ",".join(tokens)}, headers=JSON)
+    assert len(verdict) <= 32
+    assert sum('FROM "judging_qualification"' in query["sql"] for query in verdict) == 1
+    assert sum('FROM "judging_qualification"' in query["sql"] for query in following) == 2
+
+
 def test_the_same_verdict_sent_twice_is_stored_once(
     held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
 ) -> None:
