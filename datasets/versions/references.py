@@ -46,27 +46,30 @@ def as_text(value: Any) -> str:
 
 @transaction.atomic
 def references_made(
-    version: Version, rows: Sequence[Row], name: str = ""
+    version: Version, rows: Sequence[Row], name: str = "", candidate: Candidate | None = None
 ) -> tuple[Candidate, dict[int, int]]:
     """The candidate "reference" of a version, and {row: response} for those of `rows` that have one.
 
-    Repeated calls return the same objects; with `name`, a new candidate of that name is created.
+    Repeated calls return the same objects; with `name`, a new candidate of that name is created, to which further calls
+    can add as `candidate`.
     """
     hidden, _ = Version.objects.get_or_create(
         dataset=version.dataset,
         number=0,
         defaults={"state": VersionState.READY, "origin": "references", "format": "judge_only"},
     )
-    if name:
-        candidate = Candidate.objects.create(version=hidden, name=name, source=f"s{uuid.uuid4().hex[:9]}")
-    else:
-        candidate, _ = Candidate.objects.get_or_create(
-            version=hidden, name=NAME, source=f"v{version.number}"[:10]
-        )
+    candidate = candidate or _candidate_made(hidden, version, name)
     responses = ((row.pk, reference_response(row, version.format)) for row in rows)
     return candidate, _stored(
         hidden, candidate, {pk: response for pk, response in responses if response is not None}
     )
+
+
+def _candidate_made(hidden: Version, version: Version, name: str) -> Candidate:
+    if name:
+        return Candidate.objects.create(version=hidden, name=name, source=f"s{uuid.uuid4().hex[:9]}")
+    source = f"v{version.number}"[:10]
+    return Candidate.objects.get_or_create(version=hidden, name=NAME, source=source)[0]
 
 
 def _stored(hidden: Version, candidate: Candidate, answers: Mapping[int, dict[str, Any]]) -> dict[int, int]:

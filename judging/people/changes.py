@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 from django.utils.translation import gettext as _
 
-from datasets.core.kinds import CHECKLIST
-from datasets.models import Candidate, Row
+from datasets.models import Candidate
 from evalsite.accounts.models import User
 from evalsite.audit import Action
+from judging.core.people.sampling import draw
+from judging.engine.rubric_rows import unreadable_rows
 from judging.people.assignments import audit, locked, tell_raters
+from judging.people.blindness import sides_of
+from judging.people.item_criteria import has_checklist, judgements_each
 from judging.people.judgements import figures_change
-from judging.people.models import Evaluation, Item, Scheme
+from judging.people.models import Evaluation, Item
 from judging.people.quota import promises_store
-from judging.people.sampling import ItemChoice, Thing, sample_items
-from judging.people.services import MOST_ITEMS, items_add
+from judging.people.sampling import ItemChoice, Thing, sample_items, strata_of_rows
+from judging.people.services import MOST_ITEMS, items_add, repeats_add
 from judging.records.models import Judgement, Run
 from judging.records.seal import in_split
 
@@ -80,72 +84,95 @@ def study_change_check(evaluation: Evaluation, change: StudyChange) -> None:
 
 
 def rows_refused(evaluation: Evaluation) -> str:
-    """Why no rows can be added; '' if they can. Of other draws the probabilities could not be told afterwards."""
+    """Why no rows can be added; '' if they can."""
     if evaluation.about_run_id is not None:
         return _("Answers of a run can't be added later: draw a further sample from the run.")
-    if evaluation.stratify_by or evaluation.scheme == Scheme.VERSIONS:
-        return _("Rows can be added only to plain random samples of one version.")
-    if any(criterion.gives == CHECKLIST for criterion in evaluation.criteria.values()):
-        return _("Rows can't be added to an evaluation with a checklist.")
-    if any(criterion.ranks for criterion in evaluation.criteria.values()):
-        return _("Rows can't be added to an evaluation that ranks.")
     if in_split(evaluation.run.version):
         return _("Rows of this version belong to a judge's test, so they can't be added here.")
     return ""
 
 
-def _free_rows(evaluation: Evaluation) -> list[int]:
-    rows = Row.objects.filter(version=evaluation.run.version_id, valid=True)
-    return list(
-        rows.exclude(pk__in=evaluation.items.values("row")).order_by("line").values_list("pk", flat=True)
-    )
-
-
 def rows_left(evaluation: Evaluation) -> int:
     """How many valid rows are not in the evaluation."""
-    return len(_free_rows(evaluation))
+    return len(_free_rows(evaluation, _frame(evaluation)))
+
+
+def _frame(evaluation: Evaluation) -> dict[int, str]:
+    """{row: stratum} of all rows that can be in the evaluation: with a checklist, those with a rubric."""
+    version = evaluation.run.version
+    without_rubric = unreadable_rows(version) if has_checklist(evaluation) else frozenset[int]()
+    rows = zip(*strata_of_rows(version, evaluation.stratify_by), strict=True)
+    return {row: stratum for row, stratum in rows if row not in without_rubric}
+
+
+def _free_rows(evaluation: Evaluation, frame: Iterable[int]) -> list[int]:
+    taken = set(evaluation.items.values_list("row", flat=True))
+    return [row for row in frame if row not in taken]
 
 
 def _rows_add(evaluation: Evaluation, count: int) -> None:
-    """Draw further rows evenly from those that are not in the evaluation. Both draws together are one random sample, so
-    every item has its probability."""
-    run = evaluation.run
-    free = _free_rows(evaluation)
-    drawn = random.Random(f"more:{evaluation.seed}:{len(free)}").sample(free, count)
-    valid = Row.objects.filter(version=run.version_id, valid=True).count()
-    chance = min(1.0, (valid - len(free) + count) / valid)
-    candidates = Candidate.objects.filter(pk__in=run.run_candidates.values("candidate"))
-    of_version = candidates.filter(version=run.version_id)
+    """Draw further rows evenly from those that are not in the evaluation, by the same strata. Both draws together are
+    one random sample, so every item has its probability."""
+    run, strata = evaluation.run, _frame(evaluation)
+    free = _free_rows(evaluation, strata)
+    seed, stratified = evaluation.seed + len(free), bool(evaluation.stratify_by)
+    places = draw([strata[row] for row in free], count, seed, stratified=stratified)
+    drawn = [free[pick.place] for pick in places]
+    waiting = set(free) - set(drawn)
+    sizes = Counter(strata.values())
+    left = Counter(strata[row] for row in waiting)
+    chances: dict[str, float | None] = {name: 1 - left[name] / size for name, size in sizes.items()}
+    ordinary = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    if ordinary.filter(drawn_with=None).exists():  # what is there is no random sample
+        chances = dict.fromkeys(sizes)
+    sides = sides_of(evaluation)
     choice = ItemChoice(
         run.version,
-        candidates=list(of_version.order_by("pk")),
+        candidates=list(_candidates_of(run).order_by("pk")),
         scheme=evaluation.scheme,
         baseline=evaluation.baseline,
+        other_version=evaluation.other_version,
+        side_candidates=(sides[0].candidate, sides[1].candidate) if sides else None,
         pairs_per_item=evaluation.pairs_per_item or 1,
-        rows=dict.fromkeys(drawn, chance),
-        seed=evaluation.seed + len(free),
+        rows={row: chances[strata[row]] for row in drawn},
+        seed=seed,
     )
-    things = sample_items(choice).things
+    things = [replace(thing, stratum=strata[thing.row]) for thing in sample_items(choice).things]
     if not things:
         raise ValidationError({"rows": _("None of the rows that were drawn has the required answers.")})
     if (evaluation.items_count + len(things)) * evaluation.overlap > MOST_ITEMS:
         raise ValidationError({"rows": _("That is too many items to rate. Add fewer rows.")})
-    _store_things(evaluation, things, count, chance)
+    _probabilities_store(evaluation, chances)
+    _store_things(evaluation, things)
+    Run.objects.filter(pk=run.pk).update(sample_size=F("sample_size") + count)
 
 
-def _store_things(evaluation: Evaluation, things: list[Thing], count: int, chance: float) -> None:
-    own, run = Item.objects.filter(evaluation=evaluation), evaluation.run
-    last = own.aggregate(number=Max("number"), rank=Max("rank"))
-    items_add(evaluation, things, after=last["number"] or 0, rank_after=(last["rank"] or 0) + 1)
-    own.filter(drawn_with__isnull=False).update(drawn_with=chance)
-    Judgement.objects.filter(run=run, drawn_with__isnull=False).update(drawn_with=chance)
+def _candidates_of(run: Run) -> QuerySet[Candidate]:
+    taking_part = run.run_candidates.values("candidate")
+    return Candidate.objects.filter(pk__in=taking_part, version=run.version_id)
+
+
+def _probabilities_store(evaluation: Evaluation, chances: Mapping[str, float | None]) -> None:
+    """Store the probabilities by stratum with the items that are there, and with their judgements."""
+    for stratum, chance in chances.items():
+        items = Item.objects.filter(evaluation=evaluation, needed__gt=0, stratum=stratum)
+        judged = Judgement.objects.filter(run=evaluation.run_id, row__in=items.values("row"))
+        if chance is not None:
+            judged.update(drawn_with=chance)
+            items.update(drawn_with=chance)
+
+
+def _store_things(evaluation: Evaluation, things: list[Thing]) -> None:
+    last = evaluation.items.aggregate(number=Max("number"), rank=Max("rank"))
+    number = last["number"] or 0
+    items = items_add(evaluation, things, after=number, rank_after=(last["rank"] or 0) + 1)
+    repeats_add(evaluation, items, after=number + len(items))
     evaluation.items_count += len(things)
     evaluation.save(update_fields=["items_count"])
-    total = len(things) * evaluation.overlap * len(evaluation.metrics)
+    criteria = evaluation.criteria.values()
+    total = evaluation.overlap * sum(judgements_each(criteria, thing.answers) for thing in things)
     rows = len({thing.row for thing in things})
-    Run.objects.filter(pk=run.pk).update(
-        total=F("total") + total, rows=F("rows") + rows, sample_size=F("sample_size") + count
-    )
+    Run.objects.filter(pk=evaluation.run_id).update(total=F("total") + total, rows=F("rows") + rows)
 
 
 def _overlap_raise(evaluation: Evaluation, overlap: int) -> None:

@@ -52,7 +52,8 @@ class ItemChoice:
     `stratify_by` then names one of its metrics, and each range of its scores gets an equal share too. With `filters`,
     only answers with a matching judgement are drawn. `rows`: rows that were drawn before, by id, each with its
     probability (None: not even); all answers to them are rated. `things`: answers that were drawn before.
-    `side_names`: of this version's answers and the other's, if two files are compared.
+    `side_names`: of this version's answers and the other's, if two files are compared; `side_candidates`: those to
+    which further answers are added.
     """
 
     version: Version
@@ -61,6 +62,7 @@ class ItemChoice:
     baseline: Candidate | None = None
     other_version: Version | None = None
     side_names: tuple[str, str] = ("", "")
+    side_candidates: tuple[Candidate, Candidate] | None = None
     pairs_per_item: int = 1
     sample_size: int | None = None
     stratify_by: str = ""
@@ -92,7 +94,7 @@ def sample_items(choice: ItemChoice) -> SampledItems:
         return _answers_to_rows(choice, choice.rows)
     if choice.about is not None:
         return _sample_answers(choice, choice.about)
-    rows, strata = _strata_of_rows(choice)
+    rows, strata = strata_of_rows(choice.version, choice.stratify_by)
     drawn = draw(strata, choice.sample_size, choice.seed, stratified=bool(choice.stratify_by))
     by_id = Row.objects.only("pk", "line", "raw").in_bulk([rows[pick.place] for pick in drawn])
     chosen = [by_id[rows[pick.place]] for pick in drawn]
@@ -110,14 +112,14 @@ def _answers_to_rows(choice: ItemChoice, chances: Mapping[int, float | None]) ->
     return SampledItems(drawn, taking_part, len(rows))
 
 
-def _strata_of_rows(choice: ItemChoice) -> tuple[list[int], list[str]]:
-    """The rows that can be drawn, and the stratum of each. Row texts are read only for stratification."""
-    valid_rows = Row.objects.filter(version=choice.version, valid=True).order_by("line")
-    if not choice.stratify_by:
+def strata_of_rows(version: Version, field: str) -> tuple[list[int], list[str]]:
+    """The rows that can be drawn, and the stratum of each by a field. Without one the texts of rows are not read."""
+    valid_rows = Row.objects.filter(version=version, valid=True).order_by("line")
+    if not field:
         rows = list(valid_rows.values_list("pk", flat=True))
         return rows, [""] * len(rows)
     whole_rows = valid_rows.only("pk", "raw").iterator(_BATCH)
-    strata = {row.pk: stratum_of(row, choice.stratify_by) for row in whole_rows}
+    strata = {row.pk: stratum_of(row, field) for row in whole_rows}
     return list(strata), list(strata.values())
 
 
@@ -212,14 +214,15 @@ def _answers(choice: ItemChoice, rows: Sequence[Row]) -> tuple[Answers, list[int
     for pk, row, candidate in responses.order_by("number").values_list("pk", "row_id", "candidate_id"):
         answers[row].setdefault(candidate, []).append(pk)
     if choice.scheme in (Scheme.REFERENCE, Scheme.VERSIONS) or not choice.candidates:
-        taking_part.append(_add_references(answers, choice.version, rows, choice.side_names[0]))
+        taking_part.append(_add_references(answers, choice, rows))
     if choice.scheme == Scheme.VERSIONS and choice.other_version is not None:
         taking_part.append(_add_other_references(answers, choice, choice.other_version, rows))
     return answers, taking_part
 
 
-def _add_references(answers: Answers, version: Version, rows: Sequence[Row], name: str) -> int:
-    candidate, references = references_made(version, rows, name)
+def _add_references(answers: Answers, choice: ItemChoice, rows: Sequence[Row]) -> int:
+    here = choice.side_candidates[0] if choice.side_candidates else None
+    candidate, references = references_made(choice.version, rows, choice.side_names[0], here)
     for row, response in references.items():
         answers[row][candidate.pk] = [response]
     return candidate.pk
@@ -235,7 +238,8 @@ def _add_other_references(answers: Answers, choice: ItemChoice, other: Version, 
         if here is not None:
             alike[row.pk] = here
             matched.append(row)
-    candidate, references = references_made(other, matched, choice.side_names[1])
+    there = choice.side_candidates[1] if choice.side_candidates else None
+    candidate, references = references_made(other, matched, choice.side_names[1], there)
     for row_id, response in references.items():
         answers[alike[row_id]][candidate.pk] = [response]
     return candidate.pk

@@ -93,7 +93,7 @@ def evaluation_create(
         RunMetric.objects.create(run=run, number=number, name=criterion.name, definition=criterion.to_json())
     record(Action.EVALUATION_CREATED, project=project, thing=run, by=user, items=len(sampled.things))
     items = items_add(evaluation, sampled.things)
-    _repeats_add(evaluation, items)
+    repeats_add(evaluation, items, after=len(items))
     raters_add(evaluation=evaluation, users=raters, by=user)
     return evaluation
 
@@ -233,16 +233,16 @@ def items_add(
     return items
 
 
-def _repeats_add(evaluation: Evaluation, items: Sequence[Item]) -> None:
-    """Add hidden repeats of some items, drawn with the seed; the item's raters may get them. Rows of a judge's split
-    have none."""
+def repeats_add(evaluation: Evaluation, items: Sequence[Item], *, after: int) -> None:
+    """Add hidden repeats of some of these new items, drawn with the seed and numbered after `after`; the item's raters
+    may get them. Rows of a judge's split have none."""
     if not evaluation.repeat_share:
         return
-    order = random.Random(f"repeats:{evaluation.seed}")
+    order = random.Random(f"repeats:{evaluation.seed}:{items[0].number}")
     measured = in_split(evaluation.run.version)
     repeatable = [item for item in items if item.row_id not in measured]
     count = min(len(repeatable), max(1, round(len(items) * evaluation.repeat_share)))
-    repeats_create(order.sample(repeatable, count), after=len(items))
+    repeats_create(order.sample(repeatable, count), after=after)
 
 
 @transaction.atomic

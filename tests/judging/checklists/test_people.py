@@ -10,12 +10,14 @@ from uuid import uuid4
 import pytest
 from django.core.exceptions import ValidationError
 
+from datasets.models import Row
 from evalsite.accounts.models import Project, User
 from judging.core.checklists import checklist_from
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments
 from judging.people.adjudication import differing
+from judging.people.changes import StudyChange, rows_left, study_change
 from judging.people.judgements import rating_forget
 from judging.people.models import Assignment, Evaluation, Rating
 from judging.people.rating_batch import RatingBatch
@@ -194,6 +196,22 @@ def test_rows_without_a_rubric_are_left_out(project: Project, rita: User) -> Non
     version = with_rubrics(project, [RUBRIC, "no list"], models=["alpha"])
     evaluation = make_evaluation(project, [rita], version=version, side_by_side=False, criteria=[CHECKLIST])
     assert (evaluation.items_count, evaluation.run.rubric_rows_left_out) == (1, 1)
+
+
+def test_rows_that_are_added_have_a_rubric(project: Project, rita: User) -> None:
+    version = with_rubrics(project, [RUBRIC, "no list", RUBRIC, RUBRIC], models=["alpha"])
+    first = Row.objects.get(version=version, line=1)
+    evaluation = make_evaluation(
+        project,
+        [rita],
+        version=version,
+        side_by_side=False,
+        criteria=[CHECKLIST],
+        choice={"rows": {first.pk: 0.25}},
+    )
+    assert rows_left(evaluation) == 2
+    study_change(evaluation=evaluation, change=StudyChange(1, 0.0, 1), by=rita)
+    assert [round(item.drawn_with or 0, 2) for item in evaluation.items.all()] == [0.67, 0.67]
 
 
 def test_a_checklist_without_any_rubric_is_refused(project: Project, rita: User) -> None:

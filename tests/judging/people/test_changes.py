@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import pytest
 from django.core.exceptions import ValidationError
 
+from datasets.models import Row
 from evalsite.accounts.models import Project, User
+from judging.core.people.criteria import Criterion
 from judging.people.changes import StudyChange, study_change
 from judging.people.models import Evaluation
 from judging.people.services import evaluation_close
 from judging.records.models import Judgement
 from tests.conftest import ClientOf
 from tests.judging.people.make import QUALITY, make_evaluation, rate_all
+from tests.make import a_version
 
 pytestmark = pytest.mark.django_db
 
@@ -70,10 +76,49 @@ def test_what_is_impossible_is_refused_whole(
     assert Evaluation.objects.get().items_count == 8
 
 
-def test_a_stratified_sample_takes_no_more_rows(project: Project, alice: User) -> None:
-    evaluation = make_evaluation(project, rows=6, choice={"sample_size": 2, "stratify_by": "topic"})
-    with pytest.raises(ValidationError, match="plain random samples"):
-        changed(evaluation, alice, rows=1)
+def test_more_rows_of_a_stratified_sample_have_the_probability_of_their_stratum(
+    project: Project, rita: User, alice: User
+) -> None:
+    rows = [
+        {"messages": [{"role": "user", "content": str(n)}], "topic": "law" if n < 8 else "art"}
+        for n in range(12)
+    ]
+    version = a_version(project, rows=12, models=["alpha"])
+    for row, data in zip(Row.objects.filter(version=version).order_by("line"), rows, strict=True):
+        row.raw = json.dumps(data)
+        row.save()
+    evaluation = make_evaluation(
+        project,
+        [rita],
+        version=version,
+        side_by_side=False,
+        choice={"sample_size": 3, "stratify_by": "topic"},
+    )
+    rate_all(evaluation, rita, 3)
+    evaluation = changed(Evaluation.objects.get(), alice, rows=3)
+    drawn = Counter(evaluation.items.values_list("stratum", "drawn_with"))
+    assert drawn == {("law", 0.5): 4, ("art", 0.5): 2}
+    assert set(Judgement.objects.values_list("drawn_with", flat=True)) == {0.5}
+
+
+def test_rows_of_a_ranking_bring_all_its_pairs_and_hidden_repeats(
+    project: Project, rita: User, alice: User
+) -> None:
+    evaluation = make_evaluation(
+        project,
+        [rita],
+        rows=6,
+        models=["alpha", "beta", "gamma"],
+        scheme="rank",
+        criteria=[Criterion(name="Preference", scale="rank")],
+        choice={"sample_size": 2},
+        repeat_share=0.5,
+    )
+    evaluation = changed(evaluation, alice, rows=4)
+    repeats = evaluation.items.exclude(repeat_of=None)
+    assert (evaluation.run.total, evaluation.items_count, repeats.count()) == (18, 6, 3)
+    assert {item.further.count() for item in evaluation.items.all()} == {1}
+    assert len(set(evaluation.items.values_list("number", flat=True))) == 9
 
 
 def test_a_closed_evaluation_is_not_changed(evaluation: Evaluation, alice: User) -> None:

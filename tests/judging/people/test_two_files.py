@@ -15,6 +15,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments
 from judging.people.blindness import proposed_names, sides_of, sides_rename
+from judging.people.changes import StudyChange, study_change
 from judging.people.gold import gold_add, gold_of_item, item_at
 from judging.people.models import Evaluation
 from judging.people.rating_batch import ImportedRatings, RatingBatch
@@ -289,3 +290,15 @@ def test_only_who_runs_evaluations_may_rename(
 def test_only_two_files_have_names(project: Project, adam: User) -> None:
     with pytest.raises(ValidationError):
         sides_rename(evaluation=make_evaluation(project), here="a", there="b", by=adam)
+
+
+def test_rows_that_are_added_are_compared_under_the_same_names(
+    project: Project, rita: User, files: tuple[Version, Version]
+) -> None:
+    choice = {"candidates": (), "other_version": files[1], "sample_size": 1}
+    evaluation = make_evaluation(project, [rita], version=files[0], scheme="versions", choice=choice)
+    sides = [side.candidate for side in sides_of(evaluation)]
+    study_change(evaluation=evaluation, change=StudyChange(1, 0.0, 1), by=rita)
+    items = evaluation.items.order_by("number")
+    assert [(item.response.candidate, item.other_response.candidate) for item in items] == [tuple(sides)] * 2
+    assert len({item.row_id for item in items}) == 2
