@@ -50,13 +50,15 @@ def stored_version(
     *,
     raw: Callable[[int], str] = short_row,
     answer: Callable[[int, str], str] = short_answer,
+    project: str = "bench",
 ) -> Any:
-    """A version with an answer of each model to each row: `raw` of a line, and `answer` of a line and a model."""
+    """A version with an answer of each model to each row, `raw` of a line, and `answer` of a line and a model; in the
+    project of this address."""
     from datasets.models import Candidate, Dataset, Response, Row, Version
     from evalsite.accounts.models import Project
 
-    project, _ = Project.objects.get_or_create(slug="bench", defaults={"name": "bench"})
-    dataset = Dataset.objects.create(project=project, name=name)
+    owner, _ = Project.objects.get_or_create(slug=project, defaults={"name": project})
+    dataset = Dataset.objects.create(project=owner, name=name)
     ready = {"state": "ready", "format": "judge_only", "rows": rows, "valid_rows": rows}
     version = Version.objects.create(dataset=dataset, number=1, **ready)
     candidates = [
