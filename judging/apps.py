@@ -72,6 +72,7 @@ class JudgingConfig(AppConfig):
         "import_ratings": "judging.people.rating_import",
         "import_results": "judging.transfer.results_import.services",
         "lint_template": "judging.metrics.lint",
+        "open_evidence": "judging.evidence.opening",
         "measure_metric": "judging.trust.gallery.measurements",
         "rater_figures": "judging.people.rater_figures",
         "run_batches": "judging.engine.batches",
@@ -102,6 +103,7 @@ class JudgingConfig(AppConfig):
         from evalsite.webhooks import turned_off
         from judging import checks  # noqa: F401 - registers itself
         from judging.endpoints.selectors import any_encrypted, metrics_using
+        from judging.evidence.opening import evidence_opened
         from judging.filters.criteria import CRITERION
         from judging.filters.judgement_filter import register
         from judging.look.judge_from_group import KIND, GroupStart
@@ -151,7 +153,7 @@ class JudgingConfig(AppConfig):
         ]
         api.takes_files |= {"api:results_import", "api:evaluation_ratings"}
         register(CRITERION, *FILTERS, DISAGREEMENT, DISPUTED)
-        take_verdicts.append(run_of_import)
+        take_verdicts += [run_of_import, evidence_opened]
         verdict_pages.append(page_of_verdicts)
         people_columns.append(people_of)
         facts_of_imported.append(imported_facts)

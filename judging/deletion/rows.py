@@ -95,7 +95,7 @@ from judging.reports.stored import OF_RUN as DERIVED_OF_RUN
 from judging.review.models import SavedView
 from judging.rubrics.models import RubricDraft
 from judging.teamwork.models import Comment, Mark, Notice, ReviewAction
-from judging.transfer.results_import.models import ResultsImport
+from judging.transfer.results_import.models import OpenedEvidence, ResultsImport
 from judging.trust.drill_pages.models import Drill
 from judging.trust.models import (
     Licence,
@@ -138,6 +138,7 @@ OF_RUN: tuple[tuple[type[Model], str], ...] = (
     (StudyLink, "evaluation__run"),
     (RatingsImport, "evaluation__run"),
     (ReportLink, "run"),
+    (OpenedEvidence, "results_import__run"),
     (ResultsImport, "run"),
     (VerdictSource, "run"),
     (Reading, "run_metric__run"),
@@ -166,6 +167,7 @@ OF_VERSION: tuple[tuple[type[Model], str], ...] = (
     (Attachment, "new_version"),
     (RubricDraft, "version"),
     (RowEdit, "version"),
+    (OpenedEvidence, "results_import__version"),
     (ResultsImport, "version"),
     (Candidate, "version"),
 )

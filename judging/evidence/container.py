@@ -1,7 +1,5 @@
-"""The zip of an evidence file: its members, a manifest of their SHA-256, and an Ed25519 signature of the manifest.
-
-Members are read in memory and never unpacked to a folder, so a name cannot lead out of one.
-"""
+"""The zip of an evidence file as it is written: its members, a manifest of their SHA-256, and an Ed25519 signature of
+the manifest. How it is read: datasets/core/imports/evidence_zip.py."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import binascii
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -24,20 +22,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from datasets.core.imports.archives import Archive
-from datasets.core.imports.model import NotUsable, SourceFile
-from datasets.core.limits import MEBIBYTE, Limits
+from datasets.core.imports.evidence_zip import FORMAT, MANIFEST, PART_BYTES, SIGNATURE, EvidenceZip, parsed
+from datasets.core.imports.model import NotUsable
 
-FORMAT = "evalsite-evidence-1"
-MANIFEST, SIGNATURE = "manifest.json", "signature.json"
-PART_BYTES = 32 * MEBIBYTE
-"""Lines are split into members of about this size, so that each can be read in memory."""
 _DATE = (1980, 1, 1, 0, 0, 0)
 _KEY_BYTES = 32
-
-
-class NoEvidence(Exception):
-    """The file is no evidence file; the message says why."""
 
 
 class BadKey(Exception):
@@ -101,105 +90,23 @@ class Signed:
     public: bytes = b""
 
 
-class Evidence:
-    """An evidence file that is read within the limits of uploads. Raises NoEvidence, also if it exceeds them."""
-
-    def __init__(self, file: SourceFile, limits: Limits) -> None:
-        try:
-            self._archive = Archive(file, limits)
-        except NotUsable as error:
-            raise NoEvidence(_refusal(error, file.name)) from None
-        self._name = file.name
-        content = self._read(MANIFEST)
-        self._manifest = content
-        self.files, self.version = _manifest_of(content, file.name)
-        self.broken = self._other_names()
-        """Members that are not as the manifest says: {name: (its hash in the manifest, the hash computed)}."""
-
-    def close(self) -> None:
-        self._archive.close()
-
-    def _other_names(self) -> dict[str, tuple[str | None, str | None]]:
-        names = [name for name in self._archive.names if name not in (MANIFEST, SIGNATURE)]
-        twice = {name for name in self._archive.names if self._archive.names.count(name) > 1}
-        unlisted = set(names) - set(self.files)
-        missing = set(self.files) - set(names)
-        return {name: (self.files.get(name), None) for name in sorted(unlisted | missing | twice)}
-
-    def check(self) -> None:
-        """Compare every member with its hash, and add those that differ to `broken`."""
-        for name in self.files:
-            if name not in self.broken:
-                self.content(name)
-
-    def content(self, name: str) -> bytes | None:
-        """A member's content; None if it is damaged."""
-        try:
-            content = self._archive.read(name)
-        except NotUsable as error:
-            if error.code != "archive_broken":
-                raise NoEvidence(_refusal(error, self._name)) from None
-            self.broken[name] = self.files[name], None
-            return None
-        computed = hashlib.sha256(content).hexdigest()
-        if computed != self.files[name]:
-            self.broken[name] = self.files[name], computed
-        return content
-
-    def document(self, name: str) -> Any:
-        """A member as JSON. Raises ValueError if it is missing or is no JSON."""
-        content = self.content(name) if name in self.files else None
-        if content is None:
-            raise ValueError(f"{name} cannot be read")
-        return json.loads(content)
-
-    def lines(self, name: str) -> Iterator[Any]:
-        """The records of JSON lines, over all their members. Raises ValueError."""
-        for part in sorted(part for part in self.files if part.startswith(f"{name}/")):
-            content = self.content(part)
-            if content is None:
-                raise ValueError(f"{part} cannot be read")
-            for line in content.splitlines():
-                yield json.loads(line)
+class Evidence(EvidenceZip):
+    """An evidence file with its signature, read within the limits of uploads. See EvidenceZip."""
 
     def signature(self) -> Signed:
-        if SIGNATURE not in self._archive.names:
+        if not self.holds(SIGNATURE):
             return Signed(present=False)
         try:
-            signature = json.loads(self._archive.read(SIGNATURE))
+            signature = parsed(self.read(SIGNATURE))
             public = base64.b64decode(signature["public_key"], validate=True)
             key = Ed25519PublicKey.from_public_bytes(public)
         except (NotUsable, ValueError, KeyError, TypeError, RecursionError):
             return Signed(present=True)
         try:
-            key.verify(base64.b64decode(signature["signature"], validate=True), self._manifest)
+            key.verify(base64.b64decode(signature["signature"], validate=True), self.manifest)
         except (InvalidSignature, ValueError, KeyError, TypeError):
             return Signed(present=True, key=fingerprint(public), public=public)
         return Signed(present=True, valid=True, key=fingerprint(public), public=public)
-
-    def _read(self, name: str) -> bytes:
-        try:
-            return self._archive.read(name)
-        except NotUsable as error:
-            raise NoEvidence(_refusal(error, self._name)) from None
-
-
-def _refusal(error: NotUsable, name: str) -> str:
-    if error.code == "too_large":
-        return f"{name} unpacks to more than the limits of uploads allow."
-    return f"{name} is not an evidence file: it is no zip archive with a {MANIFEST}, or it is damaged."
-
-
-def _manifest_of(content: bytes, name: str) -> tuple[dict[str, str], str]:
-    """{member: SHA-256} and the version of the program."""
-    try:
-        manifest = json.loads(content)
-        if manifest["format"] != FORMAT:
-            raise ValueError
-        files = {str(member): str(entry["sha256"]) for member, entry in manifest["files"].items()}
-        return files, str(manifest["version"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise NoEvidence(f"{name} is not an evidence file: its {MANIFEST} is not one of evalsite.") from None
 
 
 def raw_key(key: Ed25519PublicKey) -> bytes:

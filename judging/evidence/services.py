@@ -81,29 +81,36 @@ def why_not(run: Run) -> str:
     return ""
 
 
-def evidence_file(*, run: Run, hashes_only: bool, user: User) -> IO[bytes]:
-    """The evidence of a run as an open file that has no name any more. Raises ValidationError."""
-    if problem := why_not(run):
-        raise ValidationError(problem)
-    rules, signing = rules_of(run.project), signing_key()
-    if signing.problem:
-        raise ValidationError(
-            _("The site's key for signing can't be used. Tell the administrator of the site.")
-        )
+def evidence_write(
+    *, run: Run, path: Path, hashes_only: bool, key: Ed25519PrivateKey | None, user: User | None
+) -> None:
+    """Write the evidence of a run by the project's rules. Raises StillOpen, or OSError."""
+    rules = rules_of(run.project)
     hashes_only = hashes_only or rules.hashes_only
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "evidence.zip"
-        try:
-            write_evidence(run, path, hashes_only=hashes_only, key=signing.key, host_names=rules.host_names)
-        except StillOpen:  # opened again meanwhile
-            raise ValidationError(why_not(run)) from None
-        file = path.open("rb")
+    write_evidence(run, path, hashes_only=hashes_only, key=key, host_names=rules.host_names)
     record(
         Action.EVIDENCE_WRITTEN,
         project=run.project,
         thing=run,
         by=user,
         hashes_only=hashes_only,
-        signed_by=signing.fingerprint,
+        signed_by=SigningKey(key).fingerprint,
     )
-    return file
+
+
+def evidence_file(*, run: Run, hashes_only: bool, user: User) -> IO[bytes]:
+    """The evidence of a run as an open file that has no name any more. Raises ValidationError."""
+    if problem := why_not(run):
+        raise ValidationError(problem)
+    signing = signing_key()
+    if signing.problem:
+        raise ValidationError(
+            _("The site's key for signing can't be used. Tell the administrator of the site.")
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "evidence.zip"
+        try:
+            evidence_write(run=run, path=path, hashes_only=hashes_only, key=signing.key, user=user)
+        except StillOpen:  # opened again meanwhile
+            raise ValidationError(why_not(run)) from None
+        return path.open("rb")

@@ -26,7 +26,7 @@ from judging.core.results import Failure, JudgeCall, Verdict
 from judging.core.statistics.checklists import AnswerChecklist
 from judging.core.statistics.frame import PEOPLE, ScaledMetric, VerdictRow, ordered, verdict_frame
 from judging.core.statistics.judges import Flagged, answer_features
-from judging.core.values import ERROR, NOT_RUN
+from judging.core.values import ERROR, NOT_RUN, SCORED
 from judging.evidence.container import Evidence
 from judging.evidence.writing import LANGUAGE
 from judging.reports.checklists import with_least
@@ -89,7 +89,7 @@ class Verification:
 
 
 def verify(evidence: Evidence, key: bytes | None = None) -> Verification:
-    """Verify an evidence file. `key`: the raw public key that should have signed it. Raises NoEvidence if a member
+    """Verify an evidence file. `key`: the raw public key that should have signed it. Raises NotUsable if a member
     exceeds the limits."""
     evidence.check()
     signature = evidence.signature()
@@ -114,15 +114,13 @@ def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
     """The differences between the report inside and the one computed from the file, and what was not computed."""
     try:
         settings, report = evidence.document("settings.json"), evidence.document("report.json")
-        judgements = list(evidence.lines("judgements"))
         rows = list(evidence.lines("verdicts")) + list(evidence.lines("ratings"))
         computed, left_out = recomputed_report(evidence, settings, report, rows)
         inside = {name: report[name] for name in computed}
         if settings["hashes_only"]:
             computed, inside = without_style(computed), without_style(inside)
         differences = [
-            *reread_differences(settings, judgements),
-            *unlinked_differences(settings, judgements, rows),
+            *judgement_differences(settings, evidence.lines("judgements"), rows),
             *compared(json.loads(json.dumps(computed)), inside),
         ]
     except (
@@ -134,10 +132,10 @@ def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
         msgspec.MsgspecError,
     ) as error:
         return [Difference("file", None, f"cannot be computed: {type(error).__name__}: {error}"[:300])], []
-    return differences, _notes(settings, left_out)
+    return differences, _notes(settings, left_out, licences=bool(report["licences"]))
 
 
-def _notes(settings: Settings, left_out: Iterable[str]) -> list[str]:
+def _notes(settings: Settings, left_out: Iterable[str], *, licences: bool) -> list[str]:
     notes = []
     definitions = [MetricDefinition.from_json(json.dumps(each)) for each in settings["definitions"]]
     if any(definition.scripts or definition.rules for definition in definitions):
@@ -145,6 +143,10 @@ def _notes(settings: Settings, left_out: Iterable[str]) -> list[str]:
     parsers = [judge.parse for definition in definitions for judge in definition.judges]
     if any(isinstance(parser, dict) and "regex" in parser for parser in parsers):
         notes.append("What regular expressions found in replies was taken as stored.")
+    if licences:
+        notes.append(
+            "Licences, and values corrected with them, were taken as stored; they count nowhere else."
+        )
     return notes + [f"Not recomputable from this file: {name}." for name in left_out]
 
 
@@ -252,22 +254,44 @@ def _reading(definition: MetricDefinition) -> _Reading | None:
     return None if any(parser.sandbox_script for parser in parsers) else _Reading(parsers)
 
 
-def reread_differences(settings: Settings, judgements: Iterable[Mapping[str, Any]]) -> list[Difference]:
-    """Where a raw reply that is read anew, or the votes combined anew, give another verdict than the stored one."""
-    definitions = [MetricDefinition.from_json(json.dumps(each)) for each in settings["definitions"]]
-    readings = [_reading(definition) for definition in definitions] if settings["by_workers"] else []
-    if not any(readings):
+def judgement_differences(
+    settings: Settings, judgements: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+) -> list[Difference]:
+    """Where a raw reply that is read anew, or the votes combined anew, give another verdict than the stored one, and
+    where the table of verdicts, from which the report is computed, has another value than the judgement of a judge or
+    program."""
+    if not settings["by_workers"]:
         return []
+    definitions = [MetricDefinition.from_json(json.dumps(each)) for each in settings["definitions"]]
+    readings = [_reading(definition) for definition in definitions]
+    counted = {
+        answer_of(row): {"state": row["state"], "value": row["value"]}
+        for row in rows
+        if row["main"] and row["source"] not in PEOPLE
+    }
 
-    async def reread() -> list[Difference]:
-        differences: list[Difference] = []
+    async def differences() -> list[Difference]:
+        listed: list[Difference] = []
         for record in judgements:
             reading = readings[record["definition"]]
             if reading is not None and record["replies"] and record["state"] != NOT_RUN:
-                differences += await _reread(record, definitions[record["definition"]], reading)
-        return differences
+                listed += await _reread(record, definitions[record["definition"]], reading)
+            if not record["excluded"]:
+                inside = counted.pop(answer_of(record), None)
+                listed += compared(_in_force(record), inside, f"verdicts/{place_of(record)}")
+        return listed
 
-    return asyncio.run(reread())
+    listed = asyncio.run(differences())
+    return listed + [
+        Difference(f"verdicts/{'/'.join(map(str, answer))}", inside, None)
+        for answer, inside in counted.items()
+    ]
+
+
+def _in_force(record: Mapping[str, Any]) -> dict[str, Any]:
+    if record["overridden"] is not None:
+        return {"state": SCORED, "value": record["overridden"]}
+    return {"state": record["state"], "value": record["value"]}
 
 
 async def _reread(
@@ -314,35 +338,6 @@ def _by_place(verdicts: Iterable[Verdict]) -> dict[str, Any]:
         f"{verdict.judge}.{verdict.repeat}.{verdict.order}.{verdict.criterion}": verdict.value
         for verdict in verdicts
     }
-
-
-# --- from judgements to the table ------------------------------------------------------------------------------
-
-
-def unlinked_differences(
-    settings: Settings, judgements: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
-) -> Iterator[Difference]:
-    """Where the table of verdicts, from which the report is computed, has another value than the judgement of a judge
-    or program."""
-    if not settings["by_workers"]:
-        return
-    counted = {
-        answer_of(row): {"state": row["state"], "value": row["value"]}
-        for row in rows
-        if row["main"] and row["source"] not in PEOPLE
-    }
-    for record in judgements:
-        if record["excluded"]:
-            continue
-        overridden = record["overridden"] is not None
-        in_force = {
-            "state": "scored" if overridden else record["state"],
-            "value": record["overridden"] if overridden else record["value"],
-        }
-        inside = counted.pop(answer_of(record), None)
-        yield from compared(in_force, inside, f"verdicts/{place_of(record)}")
-    for answer, inside in counted.items():
-        yield Difference(f"verdicts/{'/'.join(map(str, answer))}", inside, None)
 
 
 def answer_of(record: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """Write a run's evidence file. What the report is computed from stands in it as JSON: the table of verdicts and ratings
-(`verdicts`, `ratings`), checklists, scales and counts (settings.json); besides, what led to the verdicts."""
+(`verdicts`, `ratings`), checklists, scales and counts (settings.json); besides, what led to the verdicts, and the lines
+from which another installation imports them (`results`)."""
 
 from __future__ import annotations
 
@@ -18,10 +19,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import translation
 
 import evalsite
+from datasets.core.variables import response_data
 from datasets.models import Row
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.statistics.frame import PEOPLE, ScaledMetric
 from judging.evidence.container import EvidenceWriter
+from judging.filters.judgement_filter import ANYTHING
 from judging.people.selectors import evaluations_of
 from judging.records import json_text
 from judging.records.definitions import definitions_now
@@ -29,9 +32,10 @@ from judging.records.models import JudgeReply, Run
 from judging.records.stored_judgement import reply_record
 from judging.reports import selectors
 from judging.reports.figures import ReportInputs, report_inputs
-from judging.reports.frames import measured_rows, texts_of_answers
+from judging.reports.frames import answers_of, measured_rows, references_of
 from judging.reports.services import report_document
 from judging.transfer.export.records import LoadedJudgement, load, model_name
+from judging.transfer.export.results import ResultLine, results_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -73,6 +77,7 @@ def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool, host_na
     )
     inputs = report_inputs(run, definitions, scales)
     rows = list(frame_rows(inputs.judgements))
+    writer.add_lines("results", _results(run, rows))
     writer.add_lines("verdicts", (row for row in rows if row["source"] not in PEOPLE))
     writer.add_lines("ratings", (row for row in rows if row["source"] in PEOPLE))
     checklists = ((metric, each) for metric, every in inputs.checklists.items() for each in every)
@@ -84,7 +89,8 @@ def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool, host_na
     judgements = (judgement_record(loaded, frozen, hashes_only=hashes_only) for loaded in load(run))
     writer.add_lines("judgements", judgements)
     writer.add_lines("rows", _rows(run, hashes_only=hashes_only))
-    writer.add_lines("answers", _answers(run, scales.values(), hashes_only=hashes_only))
+    answers = (_answer_record(*answer, hashes_only=hashes_only) for answer in _answers(run, scales.values()))
+    writer.add_lines("answers", answers)
     settings = _settings(run, inputs, definitions, frozen, hashes_only=hashes_only)
     writer.add_json(
         "settings.json", settings | ({"hosts": _hosts(definitions.values())} if host_names else {})
@@ -208,10 +214,51 @@ def _rows(run: Run, *, hashes_only: bool) -> Iterator[dict[str, Any]]:
         yield {"row": line, "sha256": sha256_of(fields)} if hashes_only else {"row": line, "fields": fields}
 
 
-def _answers(run: Run, metrics: Iterable[ScaledMetric], *, hashes_only: bool) -> Iterator[dict[str, Any]]:
-    for candidate, row, response, text in texts_of_answers(run, metrics):
-        answer = {"candidate": candidate, "row": row, "response": response}
-        yield answer | ({"sha256": sha256_of(text)} if hashes_only else {"text": text})
+def _answers(run: Run, metrics: Iterable[ScaledMetric]) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
+    """(candidate, row, response, the response) of the run's answers, then of references if they are compared."""
+    candidates = selectors.candidates_of(run)
+    for name, line, number, raw in answers_of(run, list(candidates)):
+        yield name, line, number, response_data(raw)
+    for name, line, number, text in references_of(run, candidates, metrics):
+        yield name, line, number, {"content": text}
+
+
+def _answer_record(
+    candidate: str, row: int, response: int, data: Mapping[str, Any], *, hashes_only: bool
+) -> dict[str, Any]:
+    """`text` is what figures are computed from; `more`: the other fields of the response that hold something."""
+    answer = {"candidate": candidate, "row": row, "response": response}
+    text = str(data["content"])
+    if hashes_only:
+        return answer | {"sha256": sha256_of(text)}
+    more = {name: value for name, value in data.items() if name != "content" and value is not None}
+    return answer | {"text": text} | ({"more": more} if more else {})
+
+
+def _results(run: Run, rows: Iterable[Mapping[str, Any]]) -> Iterator[ResultLine]:
+    """The verdicts that the report counts as lines of a results file, by which another installation imports them."""
+    counted = {_answer_of(row) for row in rows}
+    for each in [run, *(evaluation.run for evaluation in evaluations_of(run) if evaluation.run_id != run.pk)]:
+        for line in results_of(each, ANYTHING):
+            by_people = "rater" in line
+            about = tuple(line[name] or 0 for name in _OF_LINE)
+            if (by_people, *about) in counted:
+                fields = {name: value for name, value in line.items() if value is not None or name == "value"}
+                yield without_addresses_in(fields)
+
+
+_OF_LINE = ("metric", "model", "line", "response", "other_model", "other_response")
+
+
+def _answer_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Whether people spoke, and about which answers under which metric, as `_OF_LINE` of a results line."""
+    names = ("metric", "candidate", "row", "response", "other", "other_response")
+    return (row["source"] in PEOPLE, *(row[name] or 0 for name in names))
+
+
+def without_addresses_in(line: ResultLine) -> ResultLine:
+    """The line of a results file whose reason, if it is an error's, names no addresses."""
+    return line | {"reason": without_addresses(line["reason"])} if line.get("reason") else line
 
 
 def _settings(
@@ -230,6 +277,7 @@ def _settings(
         "by_workers": run.by_workers,
         "dataset": run.version.dataset.name,
         "version": run.version.number,
+        "format": run.version.format,
         "rows": run.rows,
         "sample_size": run.sample_size,
         "seed": run.seed,

@@ -501,7 +501,9 @@ def texts_of_answers(
 ) -> Iterator[tuple[str, int, int, str]]:
     """(candidate, row, response, text) of the run's answers in every n-th row, then of references if compared."""
     candidates = selectors.candidates_of(run)
-    return chain(_answers(run, list(candidates), every), _references(run, candidates, metrics, every))
+    answers = answers_of(run, list(candidates), every)
+    texts = ((name, row, number, str(response_data(raw)["content"])) for name, row, number, raw in answers)
+    return chain(texts, references_of(run, candidates, metrics, every))
 
 
 def _some_rows(run: Run, every: int) -> QuerySet[Row]:
@@ -509,19 +511,19 @@ def _some_rows(run: Run, every: int) -> QuerySet[Row]:
     return rows.annotate(part=F("line") % every).filter(part=0) if every > 1 else rows
 
 
-def _answers(run: Run, candidates: Sequence[int], every: int) -> Iterator[tuple[str, int, int, str]]:
+def answers_of(run: Run, candidates: Sequence[int], every: int = 1) -> Iterator[tuple[str, int, int, str]]:
+    """(candidate, row, response, its JSON) of the candidates' answers in every n-th row."""
     responses = Response.objects.filter(candidate__in=candidates, row__version=run.version_id).exclude(raw="")
     if every > 1:
         responses = responses.filter(row__in=_some_rows(run, every).values("pk"))
     parts = ("candidate__name", "row__line", "number", "raw")
-    for name, line, number, raw in responses.values_list(*parts).iterator(BATCH):
-        yield name, line, number, str(response_data(raw)["content"])
+    yield from responses.values_list(*parts).iterator(BATCH)
 
 
-def _references(
-    run: Run, candidates: Mapping[int, str], metrics: Iterable[ScaledMetric], every: int
+def references_of(
+    run: Run, candidates: Mapping[int, str], metrics: Iterable[ScaledMetric], every: int = 1
 ) -> Iterator[tuple[str, int, int, str]]:
-    """References, if answers are compared with them."""
+    """References as answers, if answers are compared with them."""
     compared = any(metric.compares for metric in metrics)
     if not compared and REFERENCE not in candidates.values():
         return

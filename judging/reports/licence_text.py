@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evalsite.templatetags.show import number, percent
+from judging.transfer.results_import.opened import evidence_sentences
 
 
 def licence_sentence(entry: Mapping[str, Any]) -> str:
@@ -18,6 +19,14 @@ def licence_sentence(entry: Mapping[str, Any]) -> str:
     if entry["state"] == "none":
         return said
     return " ".join([said, _measured(entry), *([] if entry["here"] else [_("Measured on other data.")])])
+
+
+def evidence_and_licences(evidence: Mapping[str, Any]) -> list[str]:
+    """What is told of a run that was opened from an evidence file, with what the file says of its judges, which is text
+    here. `evidence`: of the document."""
+    licences = [licence_sentence(entry) for entry in evidence.get("licences", ())]
+    said = [_("What it says of its judges counts nowhere here: “%(said)s”") % {"said": " ".join(licences)}]
+    return [*evidence_sentences(evidence), *(said if licences else [])]
 
 
 def _standing(entry: Mapping[str, Any]) -> str:

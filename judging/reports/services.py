@@ -19,6 +19,7 @@ from judging.reports.headline import headlines
 from judging.reports.slices import breakdowns_of
 from judging.reports.verdict_shares import with_side_shares, with_verdicts
 from judging.teamwork.marks import excluded_by
+from judging.transfer.results_import.opened import evidence_of
 
 FIGURES = (
     "rows", "level", "power", "seed", "candidates", "people_candidates", "pairs", "side_by_side", "judges",
@@ -33,8 +34,8 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
 
     For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
     `left_out`, `guideline_versions` ({metric: {version: ratings}} where people's ratings mix several), `headline` (see
-    `headlines`), `licences`, `overridden` in each cell, and the shares of verdicts (see `verdict_shares`). Without
-    `figures`, the current ones are used.
+    `headlines`), `licences`, `evidence` (see `evidence_of`), `overridden` in each cell, and the shares of verdicts (see
+    `verdict_shares`). Without `figures`, the current ones are used.
     """
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())
@@ -52,6 +53,7 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
         },
         **shown_figures(current.report, metrics),
         "cost": cost_of(run, current.retries),
+        "evidence": evidence_of(run),
     }
 
 

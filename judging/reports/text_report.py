@@ -15,7 +15,7 @@ from evalsite.templatetags.show import money
 from judging.core.statistics.ranking import ranked, under
 from judging.reports import labels
 from judging.reports.guideline_notes import version_sentences
-from judging.reports.licence_text import licence_sentence
+from judging.reports.licence_text import evidence_and_licences, licence_sentence
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, agreement_view
 from judging.reports.page.side_by_side_view import SideView, side_views
@@ -40,6 +40,8 @@ def _head(document: Document) -> str:
     ]
     if document["provisional"]:
         lines.append("Provisional: the run is under way.")
+    if evidence := document.get("evidence"):
+        lines += evidence_and_licences(evidence)
     left_out = labels.left_out_sentences(document["left_out"])
     lines += [f"Excluded: {sentence}" for sentence in left_out]
     if overridden := labels.overridden_sentence(document):

@@ -75,9 +75,9 @@ class Archive:
         self._zip.close()
         self._stream.close()
 
-    def read(self, name: str) -> bytes:
-        """Read one of its files. Raises NotUsable."""
-        most = min(MEMBER_BYTES, self._room)
+    def read(self, name: str, most_bytes: int = MEMBER_BYTES) -> bytes:
+        """Read one of its files, of at most so many bytes. Raises NotUsable."""
+        most = min(most_bytes, self._room)
         try:
             with self._opened(self._zip.getinfo(name)) as member:
                 content = member.read(most + 1)

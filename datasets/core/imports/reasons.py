@@ -16,6 +16,7 @@ SOURCE_NAMES: dict[str, Text] = {
     "argilla": "Argilla",
     "every_eval_ever": "Every Eval Ever",
     "healthbench": "HealthBench",
+    "evidence": gettext_noop("Evidence file"),
 }
 
 LEFT_OUT: dict[str, Text] = {
@@ -104,11 +105,22 @@ NOT_USABLE: dict[str, Text] = {
     ),
     "empty": gettext_noop("“%(file)s” is empty."),
     "encrypted": gettext_noop("“%(file)s” is protected by a password. Save it without one."),
+    "evidence_broken": gettext_noop(
+        "“%(file)s” was changed after it was written: %(member)s is not as in its manifest."
+    ),
+    "evidence_hashes": gettext_noop(
+        "“%(file)s” holds rows and answers as hashes only, so there is nothing to import. manage.py verify checks it."
+    ),
+    "evidence_unreadable": gettext_noop(
+        "“%(file)s” is an evidence file, but what it holds can't be imported: it was made by another program or "
+        "version."
+    ),
     "gone": gettext_noop("“%(file)s” is missing on the server. Upload it again."),
     "json_broken": gettext_noop("“%(file)s” is not valid JSON."),
     "lists_differ": gettext_noop(
         "“%(file)s” holds several lists of records that differ: %(lists)s. Save the one to import as a file of its own."
     ),
+    "no_evidence": gettext_noop("“%(file)s” is not an evidence file, or it is damaged."),
     "no_question_column": gettext_noop("No column is chosen for the question. The columns are: %(columns)s"),
     "no_rows": gettext_noop("“%(file)s” has no rows."),
     "no_such_column": gettext_noop("There is no column “%(column)s”. The columns are: %(columns)s"),

@@ -7,6 +7,7 @@ from datasets.core.imports import (
     arena_hard,
     argilla,
     every_eval_ever,
+    evidence,
     healthbench,
     inspect_log,
     label_studio,
@@ -30,6 +31,7 @@ SOURCES: tuple[Source, ...] = (
     argilla.SOURCE,
     every_eval_ever.SOURCE,
     healthbench.SOURCE,
+    evidence.SOURCE,
     table.SOURCE,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite.storage import data_dir
 from judging.evidence.container import BadKey, private_key
-from judging.evidence.services import rules_of
-from judging.evidence.writing import StillOpen, write_evidence
-from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, run_named
+from judging.evidence.services import evidence_write
+from judging.evidence.writing import StillOpen
+from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line, run_named
 from judging.reports.labels import left_out_sentences
 from judging.reports.services import left_out
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--hashes-only", action="store_true", help="hold rows, answers and requests as SHA-256 only"
         )
+        add_json_option(parser)
 
     def handle(self, *, run: str, out: Path, hashes_only: bool, **options: Any) -> None:
         data_dir.prepare()
@@ -36,14 +38,7 @@ class Command(BaseCommand):
         key_file = settings.CONFIG.evidence_key_file
         try:
             key = private_key(Path(key_file)) if key_file else None
-            rules = rules_of(named_run.project)
-            write_evidence(
-                named_run,
-                out,
-                hashes_only=hashes_only or rules.hashes_only,
-                key=key,
-                host_names=rules.host_names,
-            )
+            evidence_write(run=named_run, path=out, hashes_only=hashes_only, key=key, user=None)
         except StillOpen as refusal:
             raise CommandError(str(refusal), returncode=HAS_ERRORS) from None
         except BadKey as error:
@@ -55,3 +50,7 @@ class Command(BaseCommand):
         for sentence in left_out_sentences(left_out(named_run)):
             self.stderr.write(f"Excluded: {sentence}")
         self.stderr.write(f"Wrote {out}, {'signed' if key else 'not signed'}.")
+        if options["json"]:
+            with out.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            self.stdout.write(json_line({"file": str(out), "sha256": digest, "signed": key is not None}))

@@ -25,6 +25,7 @@ from evalsite.storage import data_dir
 from evalsite.tasks import jobs
 from evalsite.terminal import terminal_language
 from judging.core.results_file.records import RefusedLine
+from judging.evidence.opening import JOB as VERIFY
 from judging.management.command_line import (
     HAS_ERRORS,
     WRONG_USAGE,
@@ -48,7 +49,7 @@ from judging.management.import_report import (
 from judging.messages import refused_sentence
 from judging.records.models import Judgement, Run
 from judging.transfer.results_import.checklists import verdict_counts
-from judging.transfer.results_import.models import ResultsImport
+from judging.transfer.results_import.models import OpenedEvidence, ResultsImport
 from judging.transfer.results_import.services import JOB
 from judging.transfer.results_import.tool_files import free_name
 
@@ -190,6 +191,8 @@ def _of_tool(
         ended = _run_import(waiting)
         refuse_failed(ended)
         _add_run(report, [RefusedLine(line, code, params) for line, code, params in ended.listed], ended.run)
+        for pk in OpenedEvidence.objects.filter(results_import=ended).values_list("pk", flat=True):
+            jobs.run(VERIFY, pk)
 
 
 def _run_import(waiting: ResultsImport) -> ResultsImport:

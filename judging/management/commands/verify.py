@@ -10,8 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from datasets import uploads
-from datasets.core.imports.model import SourceFile
-from judging.evidence.container import BadKey, Evidence, NoEvidence, public_key
+from datasets.core.imports.model import NotUsable, SourceFile
+from datasets.messages import not_usable_sentence
+from judging.evidence.container import BadKey, Evidence, public_key
 from judging.evidence.verifying import Verification, verify
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line
 
@@ -37,8 +38,11 @@ class Command(BaseCommand):
             given_key = None if key is None else public_key(key)
             with closing(Evidence(SourceFile.of(file), uploads.limits())) as evidence:
                 verification = verify(evidence, given_key)
-        except (NoEvidence, BadKey) as error:
+        except BadKey as error:
             raise CommandError(str(error), returncode=WRONG_USAGE) from None
+        except NotUsable as error:
+            sentence = not_usable_sentence(error.code, error.params)
+            raise CommandError(sentence, returncode=WRONG_USAGE) from None
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}.", returncode=WRONG_USAGE) from None
         if options["json"]:

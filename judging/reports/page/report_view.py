@@ -19,7 +19,7 @@ from judging.reports import labels, selectors
 from judging.reports.disagreements import strongest
 from judging.reports.figures import Figures, RunFigures, for_page, slices_for_page
 from judging.reports.guideline_notes import version_sentences
-from judging.reports.licence_text import licence_sentence
+from judging.reports.licence_text import evidence_and_licences, licence_sentence
 from judging.reports.links import Links
 from judging.reports.page.agreement_view import AgreementView, JudgeAndPeople, agreement_view, points_table
 from judging.reports.page.checklist_tables import ChecklistTables, checklist_tables
@@ -118,14 +118,16 @@ class ReportView:
 
     `fields`: available for slices. `tabs`: (value, name, whether it is shown) for each metric; `metrics`: those shown;
     `every_metric`: the table of all. `texts`: what raters wrote, by criterion of free text; empty for readers who may
-    not see items. `left_out`: sentences on rows and answers not included. `scored`: judgements with
-    a value; `truncated`: judgements with a truncated judge's reply; `slices_due`: the field whose slices a worker
-    computes, or ''; `made_at`: when the figures were computed, if the run has changed since.
+    not see items. `evidence`: sentences on the file that the run was opened from. `left_out`: sentences on rows and
+    answers not included. `scored`: judgements with a value; `truncated`: judgements with a truncated judge's reply;
+    `slices_due`: the field whose slices a worker computes, or ''; `made_at`: when the figures were computed, if the run
+    has changed since.
     """
 
     document: Mapping[str, Any]
     fields: Sequence[str]
     series: Mapping[str, int]
+    evidence: list[str]
     left_out: list[str]
     overridden: int
     tabs: Sequence[tuple[str, str, bool]]
@@ -170,6 +172,7 @@ def view_of(run: Run, stored: RunFigures, links: Links, options: PageOptions) ->
         document=document,
         fields=fields,
         series=series,
+        evidence=evidence_and_licences(document["evidence"]) if document["evidence"] else [],
         left_out=labels.left_out_sentences(document["left_out"], named=bool(links.judgements)),
         overridden=labels.overridden(document),
         tabs=_tabs(metrics, options.metric, shown),

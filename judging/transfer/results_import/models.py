@@ -58,3 +58,14 @@ class ResultsImport(models.Model):
     @property
     def under_way(self) -> bool:
         return self.state in (ResultsImportState.CHECKING, ResultsImportState.IMPORTING)
+
+
+class OpenedEvidence(models.Model):
+    """What an evidence file says of itself whose verdicts were imported as a run, and what `verify` says of it."""
+
+    results_import = models.OneToOneField(ResultsImport, on_delete=models.CASCADE, related_name="evidence")
+    document = models.JSONField(
+        default=dict,
+        help_text="of evidence.opening: origin, verification and licences; empty until a worker verified the file",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)

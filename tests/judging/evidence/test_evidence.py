@@ -23,6 +23,7 @@ from judging.evidence.verifying import compared
 from judging.records.models import Run
 from judging.reports.services import report_document
 from tests.judging import judged
+from tests.make import a_metric
 
 Members = dict[str, bytes]
 
@@ -141,12 +142,100 @@ def test_a_changed_reply_with_its_hash_is_a_difference(file: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_path_out_of_the_folder_is_not_intact_and_writes_nothing(file: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["../../outside.txt", "/tmp/watch-outside.txt", "rows/../../outside.txt", "C:\\x"]
+)
+def test_a_path_out_of_the_folder_is_not_intact_and_writes_nothing(file: Path, name: str) -> None:
     write(file)
-    rewrite(file, {**members(file), "../../outside.txt": b"x"})
+    rewrite(file, {**members(file), name: b"x"})
+    before = sorted(file.parent.rglob("*"))
     status, document = verified(file)
     assert (status, document["intact"]) == (1, False)
-    assert not (file.parent.parent.parent / "outside.txt").exists()
+    assert [difference["place"] for difference in document["differences"]] == [name]
+    assert sorted(file.parent.rglob("*")) == before
+    assert not any(
+        Path(place).exists() for place in ("/tmp/watch-outside.txt", file.parent.parent / "outside.txt")
+    )
+
+
+@pytest.mark.django_db
+def test_a_name_that_stands_twice_is_not_intact(file: Path) -> None:
+    write(file)
+    with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("report.json", archive.read("report.json"))
+    status, document = verified(file)
+    assert (status, document["intact"]) == (1, False)
+    assert [difference["place"] for difference in document["differences"]] == ["report.json"]
+
+
+@pytest.mark.django_db
+def test_a_link_is_not_followed(file: Path, tmp_path: Path) -> None:
+    write(file)
+    secret = tmp_path / "secret"
+    secret.write_bytes(members(file)["report.json"])
+    contents = members(file)
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in contents.items():
+            link = zipfile.ZipInfo(name)
+            link.external_attr = 0o120777 << 16
+            archive.writestr(link, str(secret) if name == "report.json" else content)
+    status, document = verified(file)
+    assert (status, document["intact"], document["recomputed"]) == (1, False, False)
+
+
+@pytest.mark.django_db
+def test_a_script_in_it_is_not_executed(project: Project, tmp_path: Path) -> None:
+    mark = tmp_path / "written"
+    code = f"def postprocess(**kwargs):\n    return open({str(mark)!r}, 'w').write('x')"
+    metric = a_metric(judged.JUDGE_URL, postprocess=code, parse={"regex": "Score: (\\d+)"})
+    judged.a_judged_run(project, lambda _: judged.said(7), metric=metric)
+    file = tmp_path / "evidence.zip"
+    write(file)
+    assert str(mark).encode() in members(file)["settings.json"]
+    verified(file)
+    assert not mark.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("settings.json", b"[" * 100_000),
+        ("report.json", b"[" + b"[]," * 2_000_001 + b"0]"),
+        ("judgements/0001.jsonl", b"[" + b"[]," * 2_000_001 + b"0]"),
+        ("verdicts/0001.jsonl", b"1" * 10_000),
+        ("report.json", b"\xff\xfe"),
+    ],
+)
+def test_json_that_would_fill_memory_is_a_difference(file: Path, name: str, text: bytes) -> None:
+    write(file)
+    change(file, name, lambda _: text, hashed=True)
+    status, document = verified(file)
+    assert (status, document["recomputed"]) == (1, False)
+
+
+@pytest.mark.django_db
+def test_a_licence_of_its_own_making_is_taken_as_text_and_said(file: Path) -> None:
+    write(file)
+    change(
+        file,
+        "report.json",
+        lambda content: json.dumps(
+            json.loads(content) | {"licences": [{"state": "valid", "use": "gates"}]}
+        ).encode(),
+        hashed=True,
+    )
+    errors = StringIO()
+    call_command("verify", str(file), "--json", stdout=StringIO(), stderr=errors)
+    assert "Licences" in errors.getvalue()
+
+
+@pytest.mark.django_db
+def test_very_many_names_take_no_long_time(file: Path) -> None:
+    write(file)
+    rewrite(file, members(file) | {f"x/{number}": b"" for number in range(30_000)})
+    status, document = verified(file)
+    assert (status, document["intact"], len(document["differences"])) == (1, False, 1000)
 
 
 @pytest.mark.django_db
@@ -154,7 +243,7 @@ def test_a_bomb_is_no_evidence_file(file: Path, monkeypatch: pytest.MonkeyPatch)
     write(file)
     change(file, "rows/0001.jsonl", lambda _: b" " * 3_000_000, hashed=True)
     monkeypatch.setattr(settings, "CONFIG", replace(settings.CONFIG, unpacked_max_mb=2))
-    with pytest.raises(CommandError, match="limits") as refused:
+    with pytest.raises(CommandError, match="size limit") as refused:
         verified(file)
     assert refused.value.returncode == 2
 

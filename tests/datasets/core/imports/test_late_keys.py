@@ -107,8 +107,11 @@ FILES: list[tuple[str, dict[str, str | bytes]]] = [
 ]
 
 
+OWN = {"evidence"}  # written by evalsite itself: what it holds beside data and verdicts is listed as a whole
+
+
 def test_each_source_has_a_file_with_a_late_key() -> None:
-    assert {source.name for source in SOURCES} == {name for name, _files in FILES}
+    assert {source.name for source in SOURCES} - OWN == {name for name, _files in FILES}
 
 
 @pytest.mark.parametrize(
@@ -262,7 +265,7 @@ NESTED: list[tuple[str, Callable[[dict[str, Any]], dict[str, str | bytes]], dict
 
 
 def test_each_source_has_a_file_with_keys_in_its_objects() -> None:
-    assert {source.name for source in SOURCES} == {name for name, _files, _record in NESTED}
+    assert {source.name for source in SOURCES} - OWN == {name for name, _files, _record in NESTED}
 
 
 @pytest.mark.parametrize(("source", "written", "record"), NESTED, ids=[name for name, *_rest in NESTED])
