@@ -8,9 +8,13 @@ import pytest
 from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from datasets.models import Attachment, Version
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import ApiToken, Project, User
+from evalsite.api import replies, uploads
+from evalsite.api.replies import Answer
 from evalsite.api.site import schema
 from evalsite.webhooks.services import webhook_create
 from judging.endpoints.models import Endpoint
@@ -108,35 +112,51 @@ TABLE = {
     "get projects/{slug}/looks/{look}/notes": LOOK,
     f"get {RUN}/ci": LOOK,
 }
+SCRIPT = "def postprocess(**kw): return 1"
 BODIES: dict[str, Any] = {
     "post projects/{slug}/webhooks": {"url": "https://hooks.example/x", "events": ["run.finished"]},
-    "post projects/{slug}/metrics/{metric}/preview": {"line": 1, "model": "alpha"},
-    "post projects/{slug}/runs": {"candidates": ["alpha"], "metrics": ["quality"]},
+    "post projects/{slug}/metrics": {
+        "metrics": [{"name": "short", "pipeline": [{"type": "POSTPROCESS", "file_content": SCRIPT}]}]
+    },
+    "post projects/{slug}/metrics/{metric}/preview": {"version": None, "line": 1, "model": "alpha"},
+    "post projects/{slug}/runs": {"version": None, "candidates": ["alpha"], "metrics": ["quality"]},
     f"post {VERSION}/repairs": {"repairs": ["strip_comments"]},
     "post projects/{slug}/endpoints": {"url": "http://127.0.0.1:9/v1", "model": "m"},
     f"post {RUN}/judgements/{{judgement}}/override": {"value": 5, "reason": "x"},
     f"post {RUN}/judgements/{{judgement}}/comments": {"text": "x"},
     "post projects/{slug}/evaluations/{evaluation}/state": {"state": "paused"},
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/set-aside": {"reason": "too quick"},
-    "post projects/{slug}/evaluations/{evaluation}/gold": {"row": 1, "a": "alpha", "values": {}},
+    "post projects/{slug}/evaluations/{evaluation}/gold": {
+        "row": 2,
+        "a": "alpha",
+        "b": "beta",
+        "values": {"preference": "A=B"},
+    },
     "post projects/{slug}/evaluations/{evaluation}/gold/{item}": {"values": {"preference": "A>B"}},
     "post projects/{slug}/evaluations/{evaluation}/gold-rule": {"mark": 80, "rule": "tell"},
     "post projects/{slug}/evaluations/{evaluation}/quota": {"quota": 5},
     "post projects/{slug}/evaluations/{evaluation}/offer": {"to_all": True},
     "post projects/{slug}/rater-groups": {"name": "x", "users": ["rita"]},
-    "post projects/{slug}/evaluations": {"name": "x", "criteria": [{"name": "quality"}]},
+    "post projects/{slug}/evaluations": {"version": None, "name": "x", "criteria": [{"name": "quality"}]},
 }
+"""`version`: that of `places`."""
+
+
+def body_of(address: str, places: dict[str, Any]) -> dict[str, Any]:
+    body = BODIES.get(address, {})
+    return body | ({"version": places["version"]} if "version" in body else {})
 
 
 @pytest.fixture
 def places(settings: LazySettings, cast: dict[str, User], project: Project, upload: Upload) -> dict[str, Any]:
     """Path parameters of existing objects."""
     settings.LOCAL_MODE = False
-    rows = jsonl(question("1+1?", model_outputs=answers(alpha="2")))
+    rows = jsonl(question("1+1?", model_outputs=answers(alpha="2"))) + b"// a note\n"
     version: Version = upload(rows, read=True, user=cast["alice"])
     metric = Metric.objects.create(project=project, name="other")
     MetricVersion.objects.create(metric=metric, number=1, definition=a_metric("").to_json())
     run = a_judged_run(project)
+    run.version.candidates.update(responses=3)
     judgement = run.judgements.order_by("position")[0]
     endpoint = Endpoint.objects.create(project=project, name="Judge", url="http://127.0.0.1:9/v1", model="m")
     evaluation = make_evaluation(project, [cast["rita"]])
@@ -157,7 +177,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
         **{"item": gold.number, "rater": "R1", "look": look.pk, "name": "report.html", "webhook": webhook.pk},
         **{"results_import": results.pk, "ratings_import": ratings.pk, "a": run.pk, "b": run.pk},
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
-        **{"run": run.pk, "judgement": judgement.pk, "version": version.pk},
+        **{"run": run.pk, "judgement": judgement.pk, "version": run.version_id},
     }
 
 
@@ -185,9 +205,7 @@ def outcome(api: Api, address: str, places: dict[str, Any]) -> str:
     """`in`, or how the request was refused; its changes are rolled back."""
     method, _space, path = address.partition(" ")
     with transaction.atomic():
-        body = BODIES.get(address, {})
-        body = {**body, "version": places["version"]} if body else {}
-        sent = (path.format(**places), *([body] if method == "post" else []))
+        sent = (path.format(**places), *([body_of(address, places)] if method == "post" else []))
         response = getattr(api, method)(*sent)
         if response.streaming:
             list(response)
@@ -223,17 +241,29 @@ UPLOADS = ("/datasets", "/answers", "/import", "/ratings")
 
 @pytest.mark.parametrize("address", [address for address in TABLE if address.startswith("post ")])
 def test_every_post_that_is_sent_twice_is_done_once(
-    cast: dict[str, User], places: dict[str, Any], address: str
+    cast: dict[str, User], places: dict[str, Any], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api, path = Api(cast["olga"]), address.removeprefix("post ").format(**places)
+    meanwhile: list[Any] = []
 
     def send() -> Any:
         if address.endswith(UPLOADS):
-            return api.upload(path, key="k", file=SimpleUploadedFile("x.jsonl", b"{}\n"), name="x")
-        body = BODIES.get(address, {})
-        return api.post(path, {**body, "version": places["version"]} if body else {}, key="k")
+            file = SimpleUploadedFile("x.jsonl", b"{}\n")
+            return api.upload(path, key="k", file=file, name="x", version=places["version"])
+        return api.post(path, body_of(address, places), key="k")
 
+    def once_for(request: HttpRequest, token: ApiToken, digest: str, answer: Answer) -> HttpResponseBase:
+        def answer_and_send(request: HttpRequest) -> HttpResponseBase:
+            meanwhile.append(send())  # at the same moment: the first is not answered yet
+            return answer(request)
+
+        return replies_once_for(request, token, digest, answer_and_send)
+
+    replies_once_for = replies.once_for
+    for module in (replies, uploads):
+        monkeypatch.setattr(module, "once_for", once_for)
     first, second = send(), send()
-    assert first.status_code < 500
+    assert first.status_code < 400, first.text
+    assert [(reply.status_code, "Retry-After" in reply.headers) for reply in meanwhile] == [(409, True)]
     assert (second.status_code, second.json()) == (first.status_code, without_secret(first.json()))
     assert second.headers["Idempotency-Replayed"] == "true"
