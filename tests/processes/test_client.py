@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from evalsite.accounts.models import Project
@@ -44,7 +45,7 @@ def judge() -> Iterator[ScriptedJudge]:
 def work(processes: Processes, judge: ScriptedJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files and the environment that the documentation assumes, and a running site."""
     port = free_port()
-    processes.environment |= {"HOST": "127.0.0.1", "PORT": str(port)}
+    processes.environment |= {"HOST": "127.0.0.1", "PORT": str(port), "REQUIRE_SIGN_IN": "1"}
     project = Project.objects.create(name="Physics", slug="physics")
     Endpoint.objects.create(project=project, name="judge", url=judge.url, model="scripted")
     _token, secret = token_create(user=person("olga", is_superuser=True), name="ci", days=None)
@@ -120,6 +121,19 @@ def test_the_workflows_run_that_step() -> None:
     assert [step in " ".join(workflow.split()) for workflow in workflows] == [True, True]
 
 
+def test_the_script_judges_and_gates_on_a_site_with_sign_in(work: Path) -> None:
+    (script,) = re.findall(r"```python\n(.*?)```", (DOCS / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert httpx.get(os.environ["EVALSITE_URL"], trust_env=False).headers["Location"].startswith("/sign-in")
+    environment = {**os.environ, "PYTHONPATH": str(Path(evalsite_client.__file__).parent), "NO_PROXY": "*"}
+    for least, status, told in ((5, 0, ""), (9, 1, "Not surely above 9: alpha, beta\n")):
+        Path("gate.py").write_text(script.replace("LEAST = 5", f"LEAST = {least}"))
+        done = subprocess.run(
+            [sys.executable, "gate.py"], env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert (done.returncode, done.stderr) == (status, told)
+        assert "alpha: 8.00 (7.07 to 8.70)" in done.stdout
+
+
 def test_both_languages_have_the_same_steps() -> None:
     block = re.compile(r"```.*?```", re.DOTALL)
     english, chinese = (
@@ -145,11 +159,28 @@ def test_the_sdk_of_the_protocol_uses_the_site_and_the_command(work: Path) -> No
     from mcp.client.streamable_http import streamable_http_client
 
     run = a_judged_run(Project.objects.get(), lambda place: said(3), rows=1)
+    run.version.candidates.update(responses=1)
     place = {"run": run.pk, "judgement": first_of(run).pk}
+    numbers = {"dataset": run.version.dataset_id, "version": run.version.number}
+    yaml = (work / "metrics.yaml").read_text()
+    with evalsite_client.Client(os.environ["EVALSITE_URL"], os.environ["EVALSITE_TOKEN"]) as site:
+        (metric,) = site.metric(yaml)
+    answer = {"version": run.version_id, "line": 1, "model": "alpha"}
+    chosen = {"version": run.version_id, "candidates": ["alpha"], "metrics": ["quality"], "calls": 9}
     calls: dict[str, dict[str, Any]] = {
         "projects": {},
-        "judges": {},
+        "datasets": {"dataset": run.version.dataset_id},
+        "findings": numbers,
+        "metrics": {},
+        "preview": {"metric": metric["id"], **answer},
+        "runs": {"run": run.pk},
+        "judgements": place | {"fields": "core,value,prompt"},
+        "report": {"run": run.pk},
         "disagreements": {"run": run.pk, "least": 0.5},
+        "judges": {},
+        "upload": {"name": "by an agent", "content": "{}\n"},
+        "save_metric": {"yaml": yaml},
+        "start_run": chosen,
         "comment": {**place, "text": "Look."},
         "override": {**place, "value": 7, "reason": "It is better."},
     }
@@ -164,7 +195,8 @@ def test_the_sdk_of_the_protocol_uses_the_site_and_the_command(work: Path) -> No
 
     command = StdioServerParameters(command=python, args=arguments, env=environment)
     for names, results in (anyio.run(by_http), anyio.run(answers_of, command, calls)):
-        assert names == [tool.name for tool in TOOLS]
+        assert names == [tool.name for tool in TOOLS] == list(calls)
+        assert [name for name in calls if "code" in results[name]] == []
         assert results["projects"]["items"][0]["slug"] == "physics"
-        assert [results[name]["items"] for name in ("judges", "disagreements")] == [[], []]
+        assert (results["preview"]["error"], results["disagreements"]["items"]) == (None, [])
         assert (results["comment"]["text"], results["override"]["value"]) == ("Look.", 7)

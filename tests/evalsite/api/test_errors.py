@@ -12,8 +12,9 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import ApiToken, Project, User
 from evalsite.api.middleware import JsonErrorsMiddleware
 from evalsite.storage.errors import StorageUnreachable
 from evalsite.web.server import BODY_WAITS, STEP_ASIDE
@@ -173,12 +174,33 @@ def test_a_body_that_is_refused_unread(
 ) -> None:
     api = Api(alice)
     path = "runs" if kind == "application/json" else "datasets"
+    assert code_of(announced(api, path, kind, **more)) == expected
+
+
+def announced(api: Api, path: str, kind: str, **more: Any) -> Any:
+    """The answer to a body that fails the test if it is read."""
     environ = {"CONTENT_TYPE": kind, BODY_WAITS: True, **more, "wsgi.input": Unread()}
     if not more["CONTENT_LENGTH"]:
         del environ["CONTENT_LENGTH"]
     headers = {"HTTP_AUTHORIZATION": api.headers["Authorization"]}
-    answer = api.client.generic("POST", f"/api/v1/projects/physics/{path}", **environ, **headers)
-    assert code_of(answer) == expected
+    return api.client.generic("POST", f"/api/v1/projects/physics/{path}", **environ, **headers)
+
+
+@pytest.mark.parametrize("path", ["datasets", "datasets/1/versions/1/answers", "runs/import"])
+def test_an_upload_by_a_token_that_may_not_is_refused_unread(
+    cast: dict[str, User], project: Project, path: str
+) -> None:
+    expired = Api(cast["alice"])
+    ApiToken.objects.update(expires_at=timezone.now())
+    elsewhere = Project.objects.exclude(pk=project.pk).get()
+    for api, expected in {
+        expired: (401, "unauthorized"),
+        Api(cast["rita"]): (403, "forbidden"),
+        Api(cast["alice"], scope=READ): (403, "read_only"),
+        Api(cast["olga"], project=elsewhere): (404, "not_found"),
+    }.items():
+        answer = announced(api, path, "multipart/form-data; boundary=b", CONTENT_LENGTH=str(10**8))
+        assert code_of(answer) == expected
 
 
 def test_an_address_in_local_mode_through_a_proxy(settings: LazySettings, project: Project) -> None:
