@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ def text_of(number: int) -> str:
     return f"这座桥是旧的。工程用了{number + 30}小时。案件{chr(0x4E00 + number)}。"
 
 
-def write_answers(folder: Path) -> Path:
+def write_answers(folder: Path, rows: int = ROWS) -> Path:
     path = folder / "answers.jsonl"
     rows = [
         {
@@ -58,16 +60,16 @@ def write_answers(folder: Path) -> Path:
                 for name in ("alpha", "beta")
             ],
         }
-        for number in range(ROWS)
+        for number in range(rows)
     ]
     path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
     return path
 
 
-def drill(folder: Path, metrics: Path, *arguments: str) -> dict[str, Any]:
+def drill(folder: Path, metrics: Path, *arguments: str, rows: int = ROWS) -> dict[str, Any]:
     out = folder / "out"
     call_command(
-        "drill", str(write_answers(folder)), "--metrics", str(metrics), "--out", str(out), *arguments
+        "drill", str(write_answers(folder, rows)), "--metrics", str(metrics), "--out", str(out), *arguments
     )
     document: dict[str, Any] = json.loads((out / "drill.json").read_text())
     return document
@@ -99,6 +101,47 @@ def test_a_drill_finds_what_the_judge_does_not_notice(folder: Path) -> None:
     lines = [json.loads(line) for line in (folder / "out" / "judgements.jsonl").read_text().splitlines()]
     assert {line["model"] for line in lines} == {"untouched", *DEFECTS}
     assert {line["row"]["drilled_from"]["model"] for line in lines} == {"alpha"}
+
+
+def judged_answer(request: Received) -> str:
+    return request.prompt.partition("<answer>")[2].partition("</answer>")[0]
+
+
+def attentive(answer: str) -> int:
+    """The score of a judge that notices every harm, and that nothing tempts."""
+    bare = answer.replace("## Answer\n\n- ", "").replace("## 回答\n\n- ", "")
+    return 7 if any(text in bare for text in KNOWN) else 3
+
+
+KNOWN = [text_of(number) for number in range(2 * ROWS)]
+FAULTY: dict[str, Callable[[str], int]] = {
+    "truncated": lambda answer: 7 if any(text.startswith(answer[:20]) for text in KNOWN if answer) else 3,
+    "padded": lambda answer: 9 if any(answer.count(text) > 1 for text in KNOWN) else attentive(answer),
+    "verdict": lambda answer: 10 if "[[" in answer else attentive(answer),
+    "negated": lambda answer: attentive(answer) if answer.isascii() else 7,
+    "constant": lambda _answer: 6,
+}
+"""Judges with one fault each, by the flag that finds it; the one without a flag of its own reads English only."""
+
+
+@pytest.mark.parametrize("flag", FAULTY)
+def test_each_faulty_judge_is_found_by_its_own_flag(folder: Path, flag: str) -> None:
+    with ScriptedJudge(lambda request: f"Score: [[{FAULTY[flag](judged_answer(request))}]]") as judge:
+        metrics = write_metrics(folder, judge.url, "<answer>{{ response.content }}</answer>")
+        rows = 2 * ROWS if flag in ("negated", "constant") else ROWS  # the fewest that can raise these
+        document = drill(folder, metrics, "--model", "alpha", rows=rows)
+    assert flag in document["flagged"]
+    if flag == "negated":
+        languages = document["defects"]["negated"]["languages"]
+        assert [languages[name]["flagged"] for name in ("en", "zh")] == [False, True]
+
+
+def test_a_judge_that_contradicts_itself_is_noisy(folder: Path) -> None:
+    draws = random.Random(1)
+    with ScriptedJudge(lambda _request: f"Score: [[{draws.randint(1, 10)}]]") as judge:
+        metrics = write_metrics(folder, judge.url, "<answer>{{ response.content }}</answer>")
+        document = drill(folder, metrics, "--model", "alpha")
+    assert "noisy" in document["flagged"]
 
 
 def test_a_judge_that_prefers_the_first_side_is_flagged(folder: Path) -> None:
