@@ -250,7 +250,7 @@ def _items_left(rater: EvaluationRater, open_items: int, own: _RaterCounts) -> i
     opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
     repeats = _repeats_to_come(rater) + version_repeats_to_come(rater.evaluation, rater)
-    left = held + opened + repeats + _gold_to_come(rater, opened)
+    left = held + opened + repeats + _gold_to_come(rater, opened + repeats)
     limit = limit_of(rater.evaluation, rater)
     return left if limit is None else min(left, max(0, limit - sum(own.states[state] for state in DONE)))
 
@@ -273,14 +273,14 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
     return to_come
 
 
-def _gold_to_come(rater: EvaluationRater, opened: int) -> int:
-    """Number of gold items still to come with the `opened` items."""
+def _gold_to_come(rater: EvaluationRater, others: int) -> int:
+    """Number of gold items still to come with so many others."""
     evaluation = rater.evaluation
     if not evaluation.gold_share:
         return 0
     dealt = dealt_to(rater)
     return gold_to_come(
-        opened,
+        others,
         gold_left(rater).count(),
         share=evaluation.gold_share,
         place=dealt.items,

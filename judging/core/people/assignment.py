@@ -71,22 +71,25 @@ def mixed(
     order of assignment.
 
     Gold items come when they are due (`gold_due`) and repeats at positions drawn by the seed, so that their position
-    does not reveal them. Gold items are only mixed in among usual items; repeats left over when those have run out come
+    does not reveal them. Gold items are only mixed in among others; repeats left over when usual items have run out come
     at the end.
     """
-    normal, gold_left, again = list(usual), list(gold), [twin.pk for twin in twins if twin.ago >= REPEAT_GAP]
+    normal, gold_left, left = list(usual), list(gold), sorted(twins, key=lambda twin: -twin.ago)
     chosen: list[int] = []
-    while len(chosen) < count and normal:
+    while len(chosen) < count and (normal or left):
         position = place + len(chosen)
         if gold_left and gold_had < gold_due(position + 1, share=shares.gold, seed=seed, rater=rater):
             chosen.append(gold_left.pop(0))
             gold_had += 1
-        elif again and _drawn("repeat", seed, rater, position) < shares.repeats:
-            chosen.append(again.pop(0))
+        elif not normal or (
+            left
+            and left[0].ago >= REPEAT_GAP
+            and _drawn("repeat", seed, rater, position) < shares.repeats
+        ):
+            chosen.append(left.pop(0).pk)
         else:
             chosen.append(normal.pop(0))
-    left = [twin.pk for twin in sorted(twins, key=lambda twin: -twin.ago) if twin.pk not in chosen]
-    return chosen + left[: count - len(chosen)]
+    return chosen
 
 
 def gold_due(items: int, *, share: float, seed: int, rater: int) -> int:
@@ -99,19 +102,19 @@ def gold_due(items: int, *, share: float, seed: int, rater: int) -> int:
 
 
 def gold_to_come(
-    usual: int, gold: int, *, share: float, place: int, gold_had: int, seed: int, rater: int
+    others: int, gold: int, *, share: float, place: int, gold_had: int, seed: int, rater: int
 ) -> int:
-    """How many of `gold` items `mixed` puts among the next `usual` ones.
+    """How many of `gold` items `mixed` puts among the next `others`: usual ones and repeats.
 
     A rater's total includes them from the start, because a growing total would reveal them.
     """
     come = 0
-    while share and usual > 0 and come < gold:
+    while share and others > 0 and come < gold:
         place += 1
         if gold_had + come < gold_due(place, share=share, seed=seed, rater=rater):
             come += 1
         else:
-            usual -= 1
+            others -= 1
     return come
 
 

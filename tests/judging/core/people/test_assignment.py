@@ -17,6 +17,12 @@ def test_gold_comes_only_among_usual_items() -> None:
     assert mixed([], [9], [], **asked) == []
 
 
+def test_gold_keeps_its_share_among_repeats_that_come_last() -> None:
+    twins = [Twin(pk, 3) for pk in range(10, 20)]
+    dealt = mixed([], [1, 2], twins, count=12, place=57, gold_had=5, shares=Shares(gold=0.1), seed=1, rater=1)
+    assert [sum(pk < 10 for pk in dealt[:number]) for number in (4, 12)] == [1, 2]
+
+
 def test_a_repeat_waits_some_verdicts_and_comes_at_the_end_at_last() -> None:
     shares = Shares(repeats=1.0)
     asked = {"count": 1, "place": 0, "gold_had": 0, "shares": shares, "seed": 1, "rater": 1}
