@@ -147,6 +147,7 @@ class JudgingConfig(AppConfig):
             "judging.people.api",
             "judging.people.gold_api",
             "judging.people.study_api",
+            "judging.people.change_api",
             "judging.people.inviting.api",
             "judging.look.api",
             "judging.trust.api",

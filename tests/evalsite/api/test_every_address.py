@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
@@ -12,6 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from datasets.models import Attachment, Version
+from evalsite import clock
 from evalsite.accounts.models import ApiToken, Project, User
 from evalsite.api import replies, uploads
 from evalsite.api.replies import Answer
@@ -22,6 +24,8 @@ from judging.look.models import Look
 from judging.metrics.models import Metric, MetricVersion
 from judging.people.import_models import RatingsImport
 from judging.people.inviting.models import RaterGroup
+from judging.people.qualification.models import QualificationTry
+from judging.people.questions.models import Question
 from judging.transfer.results_import.models import ResultsImport
 from tests.api import READ, Api
 from tests.conftest import person
@@ -100,6 +104,15 @@ TABLE = {
     "post projects/{slug}/evaluations/{evaluation}/thresholds": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/set-aside": WORK,
     "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/count-again": WORK,
+    "get projects/{slug}/evaluations/{evaluation}/guideline": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/guideline": WORK,
+    "get projects/{slug}/evaluations/{evaluation}/qualification": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/qualification": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/let-in": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/raters/{rater}/try-again": WORK,
+    "get projects/{slug}/evaluations/{evaluation}/questions": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/questions/{question}/answer": WORK,
+    "post projects/{slug}/evaluations/{evaluation}/change": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings": LOOK,
     "post projects/{slug}/evaluations/{evaluation}/ratings": WORK,
     "get projects/{slug}/evaluations/{evaluation}/ratings/imports/{ratings_import}": WORK,
@@ -136,6 +149,10 @@ BODIES: dict[str, Any] = {
     "post projects/{slug}/evaluations/{evaluation}/gold-rule": {"mark": 80, "rule": "tell"},
     "post projects/{slug}/evaluations/{evaluation}/quota": {"quota": 5},
     "post projects/{slug}/evaluations/{evaluation}/offer": {"to_all": True},
+    "post projects/{slug}/evaluations/{evaluation}/guideline": {"guideline": "New.", "seen": 1},
+    "post projects/{slug}/evaluations/{evaluation}/qualification": {"items": 1, "mark": 80},
+    "post projects/{slug}/evaluations/{evaluation}/questions/{question}/answer": {"answer": "Yes."},
+    "post projects/{slug}/evaluations/{evaluation}/change": {"overlap": 2, "confirmed": True},
     "post projects/{slug}/rater-groups": {"name": "x", "users": ["rita"]},
     "post projects/{slug}/evaluations": {"version": None, "name": "x", "criteria": [{"name": "quality"}]},
 }
@@ -162,6 +179,9 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
     evaluation = make_evaluation(project, [cast["rita"]])
     gold = evaluation.items.order_by("number")[0]
     evaluation.items.filter(pk=gold.pk).update(gold='{"0": "A=B"}', needed=0, free=0)
+    rater = evaluation.raters.get()
+    asked = Question.objects.create(rater=rater, item=gold, key=uuid4(), text="May I?")
+    QualificationTry.objects.create(rater=rater, number=1, items=1, mark=1.0, ended_at=clock.now())
     results = ResultsImport.objects.create(
         project=project, version=version, name="x", file_name="x", stored_as="x", size=1
     )
@@ -175,6 +195,7 @@ def places(settings: LazySettings, cast: dict[str, User], project: Project, uplo
         **{"endpoint": endpoint.pk, "evaluation": evaluation.run_id, "attachment": attachment.pk},
         "group": RaterGroup.objects.create(project=project, name="Lab").pk,
         **{"item": gold.number, "rater": "R1", "look": look.pk, "name": "report.html", "webhook": webhook.pk},
+        "question": asked.pk,
         **{"results_import": results.pk, "ratings_import": ratings.pk, "a": run.pk, "b": run.pk},
         **{"slug": "physics", "dataset": version.dataset_id, "number": version.number, "metric": metric.pk},
         **{"run": run.pk, "judgement": judgement.pk, "version": run.version_id},
