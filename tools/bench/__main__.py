@@ -20,6 +20,7 @@ from tools.bench.rules import rules_figures
 from tools.bench.sandbox import sandbox_figures
 from tools.bench.scale import scale_figures
 from tools.bench.start import start_figures
+from tools.bench.study import study_figures
 from tools.bench.tables import table_figures
 from tools.bench.watching import watching_figures
 
@@ -43,6 +44,7 @@ def main() -> int:
         checklist_figures(),
         api_figures(),
         start_figures(),
+        study_figures(),
         scale_figures(),
     ):
         missed += not figure.holds

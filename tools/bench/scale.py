@@ -139,7 +139,7 @@ def long_run(rows: int) -> dict[str, object]:
             for part in range(1, 11):
                 tenths.append(_tenth(run, worker.pid, rows * part // 10))
                 print(json.dumps(tenths[-1] | visitor.summary()), file=sys.stderr, flush=True)
-            cpu_of_web = process_seconds(web.pid)
+            cpu_of_web = _cpu_of_group(web.pid)
     visits = sum(len(taken) for taken in visitor.seconds.values())
     return {
         "rows": rows,
@@ -277,10 +277,10 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def process_seconds(pid: int) -> float:
+def _cpu_of_group(pid: int) -> float:
     """Processor seconds of a process and its living descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return _cpu(pid) + sum(process_seconds(int(child)) for child in children)
+    return _cpu(pid) + sum(_cpu_of_group(int(child)) for child in children)
 
 
 def _memory(pid: int, which: str) -> float:

@@ -14,22 +14,24 @@ import statistics
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tools.bench import Figure, command_line
-from tools.bench.scale import process_seconds
+import numpy as np
+
+from tools.bench import Figure, command_line, python
 from tools.bench.stored_runs import signed_in_client, stored_version
 from tools.soak.browser import Requests
 from tools.soak.people import ARRIVING, Rater
-from tools.soak.site import Site, running
+from tools.soak.site import running
 
 ITEMS, OVERLAP, RATERS = 5_000, 3, 30
 GOLD, GOLD_SHARE, REPEAT_SHARE = 100, 0.05, 0.05
 SECONDS, PAUSE = 60.0, 5.0  # of the raters' work, and between two verdicts of a rater
-PAGE_VISITS = 9
+VISITS = 9
 PORT = 18947
 VERDICT_MS, PAGE_MS = 60.0, 300.0
 NAMES = tuple(f"rater{number}" for number in range(1, RATERS + 1))
@@ -100,8 +102,8 @@ def store_ratings(evaluation: Any, share: float) -> None:
         raise RuntimeError(f"{ratings_import.problem} {ratings_import.bad_lines[:3]}")
 
 
-def rate(address: str, password: str) -> tuple[Requests, list[float]]:
-    """Let all raters work; return their requests, and the seconds of each verdict once all have arrived."""
+def rate(address: str, password: str) -> list[float]:
+    """Let all raters work; return the seconds of each verdict once all have arrived."""
     requests, stop = Requests(), threading.Event()
     people = [Rater(name, password, address, requests, stop, [], PAUSE) for name in NAMES]
     threads = [threading.Thread(target=person.live, name=person.name) for person in people]
@@ -116,23 +118,43 @@ def rate(address: str, password: str) -> tuple[Requests, list[float]]:
         thread.join()
     if requests.errors:
         raise RuntimeError("\n".join(requests.errors[:5]))
-    return requests, working
+    return working
 
 
-def page_times(path: str) -> list[float]:
+def page_seconds(path: str) -> list[float]:
     """Processor seconds of each visit of a page; the first, which imports modules, is left out."""
-    client, taken = signed_in_client(), []
-    for _visit in range(PAGE_VISITS + 1):
-        began = time.process_time()
-        response = client.get(path)
-        taken.append(time.process_time() - began)
-        if response.status_code != 200:
-            raise RuntimeError(f"{path} was answered with status {response.status_code}")
+    client = signed_in_client()
+    return [_seconds(client.get, path) for _visit in range(VISITS + 1)][1:]
+
+
+def verdict_seconds(evaluation: Any) -> list[float]:
+    """Processor seconds of verdicts of one rater; the first, which imports modules, is left out."""
+    from django.test import Client
+
+    from evalsite.accounts.models import User
+
+    client = Client(headers={"host": "127.0.0.1"})
+    client.force_login(User.objects.get(username=NAMES[0]))
+    desk = f"/p/soak/desk/{evaluation.run_id}/"
+    answer = client.get(f"{desk}items/", headers={"accept": "application/json"})
+    taken = []
+    for item in answer.json()["items"]:
+        sent = {"v0": 0, "key": str(uuid.uuid4()), "seconds": 20}
+        headers = {"accept": "application/json"}
+        taken.append(_seconds(client.post, f"{desk}{item['id']}/verdict/", sent, headers=headers))
     return taken[1:]
 
 
-def study_figures() -> Iterator[Figure]:
-    """Must run last: it connects this process to the benchmark site's database for good."""
+def _seconds(method: Any, path: str, *arguments: Any, **more: Any) -> float:
+    began = time.process_time()
+    response = method(path, *arguments, **more)
+    if response.status_code != 200:
+        raise RuntimeError(f"{path} was answered with status {response.status_code}")
+    return time.process_time() - began
+
+
+def measured() -> dict[str, Any]:
+    """Seconds of each measurement; connects this process to the benchmark site's database for good."""
     password = secrets.token_urlsafe(12)
     roles = dict.fromkeys(NAMES, "rater")
     with (
@@ -141,38 +163,30 @@ def study_figures() -> Iterator[Figure]:
     ):
         evaluation = new_study()
         store_ratings(evaluation, 0.5)
-        yield _verdict_figure(site, password)
+        verdicts = rate(site.address, password)
+        load = os.getloadavg()[0]
+        alone = verdict_seconds(evaluation)
         store_ratings(evaluation, 1)
-        yield _page_figure(evaluation)
+        page = page_seconds(f"/p/soak/evaluations/{evaluation.run_id}/")
+        return {"verdicts": verdicts, "load": load, "verdicts_alone": alone, "page": page}
 
 
-def _verdict_figure(site: Site, password: str) -> Figure:
-    cpu = process_seconds(site.processes[0].pid)
-    requests, working = rate(site.address, password)
-    cpu = (process_seconds(site.processes[0].pid) - cpu) / requests.count()
-    taken = sorted(working)
-    p50, p95 = (taken[len(taken) * share // 100] * 1000 for share in (50, 95))
+def study_figures() -> Iterator[Figure]:
+    times = json.loads(python("-m", "tools.bench.study"))
+    p50, p95 = (1000 * np.quantile(times["verdicts"], (0.5, 0.95))).tolist()
     detail = (
-        f"{len(taken)} verdicts by {RATERS} raters, median {p50:.0f}, {cpu * 1000:.0f} ms of processor time"
+        f"{len(times['verdicts'])} by {RATERS} raters at once, median {p50:.0f}, load {times['load']:.1f}"
     )
-    return Figure.at_most(
-        "a verdict's POST, p95 in ms", p95, VERDICT_MS, f"{detail} a request, load {os.getloadavg()[0]:.1f}"
-    )
-
-
-def _page_figure(evaluation: Any) -> Figure:
-    path = f"/p/soak/evaluations/{evaluation.run_id}/"
-    taken = [second * 1000 for second in page_times(path)]
-    detail = f"{OVERLAP * ITEMS} ratings, worst of {len(taken)}: {max(taken):.0f}"
-    return Figure.at_most(
-        "an organiser's page, ms of processor time", statistics.median(taken), PAGE_MS, detail
-    )
+    yield Figure.at_most("a verdict's POST over HTTP, p95 in ms", p95, VERDICT_MS, detail)
+    alone = 1000 * statistics.median(times["verdicts_alone"])
+    yield Figure.at_most("processor time of a verdict's POST, ms", alone, VERDICT_MS, f"{ITEMS:,} items")
+    page, detail = 1000 * statistics.median(times["page"]), f"{OVERLAP * ITEMS:,} ratings"
+    yield Figure.at_most("processor time of an organiser's page, ms", page, PAGE_MS, detail)
 
 
 def main() -> None:
     command_line(__doc__).parse_args()
-    for figure in study_figures():
-        print(figure, flush=True)
+    print(json.dumps(measured()))
 
 
 if __name__ == "__main__":
