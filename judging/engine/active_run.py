@@ -73,7 +73,7 @@ class ActiveRun:
     @classmethod
     def of(cls, run: Run, shared: WorkerResources) -> ActiveRun:
         """Create from a run. Reads the database."""
-        ledger = Ledger(budget_of(run), run.prices, spent_by(run))
+        ledger = Ledger(budget_of(run), not run.batched, run.prices, spent_by(run))
         gate = RunGate(Lot(run.project_id, run.pk, WEIGHTS[Priority(run.priority)]), ledger)
         caller = Caller(shared.clients, gate, shared.policy)
         if run.batched:

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from evalsite.secrets import Undecryptable
@@ -32,16 +33,15 @@ from judging.endpoints.connection_test import endpoint_settings
 from judging.endpoints.requests import EndpointError
 from judging.engine import chunks
 from judging.engine.batch_caller import read_reply
+from judging.engine.budget import CHEAPER, budget_of, fitting, spent_by
 from judging.engine.run_worker import judge_runs
-from judging.engine.stopping import run_stop_at_endpoint
+from judging.engine.stopping import run_stop_at_budget, run_stop_at_endpoint
 from judging.records.models import BatchRequest, BatchState, Chunk, RequestBatch, Run, RunState
 
 JOB = "run_batches"
 MOST_ITEMS = 5_000
 MOST_CHARACTERS = 50_000_000
 """Of the requests of one batch; servers allow 100 MB and more."""
-CHEAPER = 0.5
-"""What a token costs in a batch, as a share of its usual price, at OpenAI and Anthropic."""
 CLOCKS = 300
 """Seconds by which the clocks of a server and of ours may differ."""
 SHORTEST_POLL, LONGEST_POLL = 2, 60
@@ -63,7 +63,7 @@ def run_batches(hold: Hold, run: Run) -> None:
         while (made := _made(run)) is not None:
             hold.renew()
             _advance(run, made)
-        _unpark(run)
+        _go_on(run)
     if _open(run) or (run.state == RunState.RUNNING and _passing(run)):
         hold.release(timedelta(seconds=_pause(run)))
         raise WorkStopped
@@ -90,32 +90,54 @@ def _pause(run: Run) -> float:
     return min(LONGEST_POLL, max(SHORTEST_POLL, age / 10))
 
 
-def _unpark(run: Run) -> None:
-    """Let workers judge again what no batch will answer any more."""
-    if not _waiting(run) and not _passing(run) and chunks.unpark(run.pk):
-        workers.wake(judge_runs)
+def _go_on(run: Run) -> None:
+    """Let workers judge again what no batch will answer any more; a run whose budget is used up stops after that."""
+    if _open(run) or _passing(run):
+        return
+    unread = RequestBatch.objects.filter(run=run, state=BatchState.COLLECTED, read=False)
+    problem = spent_by(run).reached(budget_of(run))
+    if problem and not unread.exists():
+        if Chunk.objects.filter(run=run, done=False).exists():
+            run_stop_at_budget(run, problem)
+    elif problem or not _waiting(run):
+        unread.update(read=True)
+        if chunks.unpark(run.pk):
+            workers.wake(judge_runs)
 
 
 @transaction.atomic
 def _made(run: Run) -> RequestBatch | None:
-    """A new batch of requests to one endpoint that wait for one, once no worker is storing more; None without any."""
+    """A new batch of requests to one endpoint that wait for one, as many as the run's budget allows, once no worker is
+    storing more; None without any."""
     waiting = BatchRequest.objects.filter(run=run, done=False, plain=False, batch=None).order_by("pk")
     first = waiting.first()
     if first is None or _passing(run):
         return None
     chosen: list[int] = []
     characters = 0
-    of_endpoint = waiting.filter(endpoint=first.endpoint_id).values_list("pk", "request")
-    for pk, request in of_endpoint[:MOST_ITEMS].iterator(chunk_size=200):
-        characters += len(request)
+    sizes = waiting.filter(endpoint=first.endpoint_id).values_list("pk", Length("request"))
+    for pk, size in sizes[: _most_items(run, first.endpoint_id)]:
+        characters += size
         if chosen and characters > MOST_CHARACTERS:
             break
         chosen.append(pk)
+    if not chosen:
+        return None
     batch = RequestBatch.objects.create(
         run=run, endpoint_id=first.endpoint_id, marker=uuid.uuid4().hex, items=len(chosen)
     )
     BatchRequest.objects.filter(pk__in=chosen, batch=None).update(batch=batch)
     return batch
+
+
+def _most_items(run: Run, endpoint: int | None) -> int:
+    """How many requests to an endpoint the next batch may have."""
+    if not budget_of(run):
+        return MOST_ITEMS
+    undone = BatchRequest.objects.filter(run=run, done=False, plain=False).order_by("pk")
+    sizes = undone.values_list("endpoint", Length("request"))
+    waiting = sizes.filter(batch=None, endpoint=endpoint)[:MOST_ITEMS]
+    return fitting(run, CHEAPER, sizes.exclude(batch=None), waiting)
 
 
 def _advance(run: Run, batch: RequestBatch) -> None:

@@ -9,13 +9,18 @@ Token and money budgets may be exceeded by as much as the calls in flight differ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from judging.core.judges.reply import Reply, Usage
+from judging.endpoints.requests import Abandoned
 from judging.records.models import Run, RunState
 
 MILLION = 1_000_000
+CHEAPER = 0.5
+"""What a token costs in a batch, as a share of its usual price, at OpenAI, Azure and Anthropic."""
+LETTERS_A_TOKEN = 3.0  # between English (4) and Chinese (under 2)
+WRITTEN = 300  # tokens of a reply where none is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Ledger:
     """One worker's view of a run's spending: stored, not stored yet, and in flight."""
 
     budget: Budget = Budget()
+    waits: bool = True  # for calls in flight to cost less than estimated; else Abandoned is raised
     prices: Prices = field(default_factory=dict)
     stored: Spent = field(default_factory=Spent)
     unstored: Spent = field(default_factory=Spent)
@@ -82,8 +88,10 @@ class Ledger:
 
     async def wait_for_budget(self) -> None:
         """Return when one more call fits the budget. Until then, either the run is paused, or calls in flight turn out
-        to cost less than estimated."""
+        to cost less than estimated. Raises Abandoned if it `waits` for neither."""
         while self.budget and self._estimate_with_next_call().reached(self.budget):
+            if not self.waits:
+                raise Abandoned
             self.news.clear()
             await self.news.wait()
 
@@ -125,6 +133,42 @@ class Ledger:
         if stored.calls >= self.stored.calls:
             self.stored = stored
             self.news.set()
+
+
+Waiting = tuple[int | None, int]
+"""A request that was not answered yet: its endpoint, and its characters."""
+
+
+def fitting(run: Run, share: float, sent: Iterable[Waiting], waiting: Iterable[Waiting]) -> int:
+    """How many of the waiting requests can be sent within the run's budget while the `sent` ones are out. `share`: what
+    tokens cost, of their usual price. A request is taken to cost what the answered ones did on average, or before the
+    first of them by its length."""
+    budget, estimate = budget_of(run), spent_by(run)
+    answered = estimate.calls - estimate.failed
+    mean = Spent(
+        1,
+        0,
+        estimate.read // max(1, answered),
+        estimate.written // max(1, answered),
+        estimate.money / max(1, answered),
+    )
+
+    def cost(endpoint: int | None, characters: int) -> Spent:
+        if answered:
+            return mean
+        read = round(characters / LETTERS_A_TOKEN)
+        money = Usage(read, WRITTEN).cost(*run.prices.get(str(endpoint), (0.0, 0.0))) * share
+        return Spent(1, 0, read, WRITTEN, money)
+
+    for request in sent:
+        estimate.add(cost(*request))
+    count = 0
+    for request in waiting:
+        if estimate.reached(budget):
+            break
+        estimate.add(cost(*request))
+        count += 1
+    return count
 
 
 def budget_of(run: Run) -> Budget:

@@ -320,12 +320,13 @@ def set_aside_on_error(pk: int, work: Callable[..., T], *arguments: Any) -> T | 
 
 def running_of(runs: list[int], early_stopping: EarlyStopping | None) -> dict[int, Spent]:
     """Return the spending of each run that may still send requests, by run id. Pauses runs that have reached their
-    budget and, with `early_stopping`, ends runs whose result is already clear."""
+    budget (those that send batches stop when these were read: batches.py) and, with `early_stopping`, ends runs whose
+    result is already clear."""
     spending = {}
     for run in Run.objects.filter(pk__in=runs, state=RunState.RUNNING).select_related("project"):
         spent = spent_by(run)
         problem = spent.reached(budget_of(run)) if run.not_run else ""
-        if problem and chunks.sends_requests(run):
+        if problem and not run.batched and chunks.sends_requests(run):
             run_stop_at_budget(run, problem)
         elif early_stopping is None or not early_stopping.end_if_precise(run):
             spending[run.pk] = spent

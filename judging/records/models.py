@@ -712,6 +712,9 @@ class RequestBatch(models.Model):
     state = models.CharField(max_length=9, choices=BatchState.choices, default=BatchState.SENDING)
     tried = models.BooleanField(default=False, help_text="whether sending it has begun")
     cancel_asked = models.BooleanField(default=False)
+    read = models.BooleanField(
+        default=False, db_default=False, help_text="whether workers were told to judge by its replies"
+    )
     remote_id = models.CharField(max_length=200, blank=True, default="")
     remote_state = models.CharField(max_length=40, blank=True, default="")
     items = models.PositiveIntegerField()

@@ -222,6 +222,7 @@ class Chosen:
     metrics: list[MetricChoice]
     sample_size: int | None
     candidate_models: list[CandidateModel]
+    batched: bool
 
 
 def _row_choices(rows: int) -> list[tuple[str, str]]:
@@ -407,4 +408,5 @@ class RunForm(BudgetForm):
             [self.choices[pk] for pk in sent.get("metrics", [])],
             sent.get("sample_size"),
             self.candidate_forms.candidates(),
+            bool(sent.get("batched")),
         )

@@ -19,6 +19,7 @@ from judging.core.lint import Lint
 from judging.core.statistics.means import Estimate, smallest_difference
 from judging.endpoints.models import Endpoint
 from judging.endpoints.settings import default_concurrency
+from judging.engine.budget import CHEAPER, LETTERS_A_TOKEN, WRITTEN
 from judging.messages import lint_sentence
 from judging.metrics import lint
 from judging.metrics.lint import StoredLint
@@ -27,8 +28,6 @@ from judging.runs.selectors import Cost, MetricChoice
 from judging.runs.services import called_endpoints, price_list
 
 LOOKED_AT = 200  # number of earlier replies, scores or rows used
-LETTERS_A_TOKEN = 3.0  # between English (4) and Chinese (under 2)
-WRITTEN = 300.0  # default tokens of a reply
 SECONDS = 5.0
 
 
@@ -44,7 +43,8 @@ class CallCost:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Totals of a whole run. `seconds`: of the busiest endpoint. `money`: None without prices in one currency.
+    """Totals of a whole run. `seconds`: of the busiest endpoint. `money`: None without prices of all endpoints in one
+    currency; half of it if the run is `batched`.
     `differences`: (metric, minimum detectable difference of two candidates in points, at a power of 80 %)."""
 
     read: float
@@ -54,6 +54,7 @@ class Preflight:
     currency: str
     seen: bool
     differences: tuple[tuple[str, float], ...]
+    batched: bool = False
 
 
 def preflight(
@@ -61,6 +62,8 @@ def preflight(
     metrics: Sequence[MetricChoice],
     cost: Cost,
     candidate_models: Sequence[CandidateModel] = (),
+    *,
+    batched: bool = False,
 ) -> Preflight | None:
     """Estimate a run; None if it makes no calls."""
     if not (cost.calls or cost.answers) or not metrics:
@@ -87,10 +90,11 @@ def preflight(
         read,
         written,
         max(busy.values(), default=0.0),
-        money if prices.currency else None,
+        money * (CHEAPER if batched else 1) if prices.currency else None,
         prices.currency,
         seen,
         differences,
+        batched,
     )
 
 

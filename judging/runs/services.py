@@ -103,20 +103,16 @@ def called_endpoints(
 def price_list(
     definitions: Iterable[MetricDefinition], candidate_models: Iterable[CandidateModel] = ()
 ) -> PriceList:
-    """Prices of the endpoints that have any, if all use one currency; else empty, since sums would be meaningless."""
-    priced = [
-        endpoint
-        for endpoint in Endpoint.objects.filter(pk__in=called_endpoints(definitions, candidate_models))
-        if endpoint.input_price is not None or endpoint.output_price is not None
-    ]
-    currencies = {endpoint.currency for endpoint in priced}
-    if len(currencies) != 1:
-        return PriceList("", {})
-    prices = {
-        str(endpoint.pk): (float(endpoint.input_price or 0), float(endpoint.output_price or 0))
-        for endpoint in priced
-    }
-    return PriceList(currencies.pop(), prices)
+    """Prices of all endpoints that are called, if they have both and use one currency; else empty, since an unknown
+    price is no price of 0, and a sum of several currencies is none."""
+    prices: dict[str, tuple[float, float]] = {}
+    currencies = set()
+    for endpoint in Endpoint.objects.filter(pk__in=called_endpoints(definitions, candidate_models)):
+        if endpoint.input_price is None or endpoint.output_price is None:
+            return PriceList("", {})
+        currencies.add(endpoint.currency)
+        prices[str(endpoint.pk)] = (float(endpoint.input_price), float(endpoint.output_price))
+    return PriceList(currencies.pop(), prices) if len(currencies) == 1 else PriceList("", {})
 
 
 @transaction.atomic
@@ -254,12 +250,8 @@ def refuse_impossible_batches(
     """Raise ValidationError if a run's requests can't be sent in batches."""
     if candidate_models:
         raise ValidationError(_("Answers can't be generated in batches. Generate them in another run first."))
-    if options.budget or options.stop_width:
-        raise ValidationError(
-            _(
-                "Requests of a batch can't be stopped by a budget or early. Leave both empty, or send no batches."
-            )
-        )
+    if options.stop_width:
+        raise ValidationError(_("A run that sends batches can't end early. Leave that empty, or send none."))
     judges = [judge for metric in metrics for judge in metric.definition.judges]
     if not judges:
         raise ValidationError(_("These metrics ask no judge model, so there is nothing to send in batches."))

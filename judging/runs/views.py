@@ -97,7 +97,9 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         "cost": cost,
         "notes": lint_notes(version, chosen.metrics),
     }
-    context["preflight"] = preflight(version, chosen.metrics, cost, chosen.candidate_models)
+    context["preflight"] = preflight(
+        version, chosen.metrics, cost, chosen.candidate_models, batched=chosen.batched
+    )
     unverified = unverified_endpoints(chosen.metrics, chosen.candidate_models)
     context["unverified"] = [(endpoint, connection_test.last_result(endpoint)) for endpoint in unverified]
     if part_wanted(request) and "part" in request.GET:

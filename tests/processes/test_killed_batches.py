@@ -6,6 +6,7 @@ import pytest
 
 from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.core.judges.scripted_batches import ScriptedBatches
+from judging.engine.budget import Budget
 from judging.records.models import JudgeReply, Run, RunState
 from judging.runs.services import RunOptions
 from tests.judging.working import an_endpoint
@@ -14,16 +15,22 @@ from tests.processes.conftest import Processes, wait_until
 
 pytestmark = pytest.mark.processes
 ROWS = 20
+OF_FILES = ("upload", "create", "status", "content")
 STEPS = {
-    "chat": ("upload", "create", "status", "content"),
+    "chat": OF_FILES,
+    "responses": OF_FILES,
+    "azure": OF_FILES,
     "anthropic": ("create", "status", "results"),
 }
 
 
-@pytest.mark.parametrize("protocol", STEPS)
+@pytest.mark.parametrize(
+    ("protocol", "most"), [("chat", ROWS), ("responses", ROWS), ("azure", 12), ("anthropic", ROWS)]
+)
 def test_a_batch_is_sent_and_counted_once_wherever_its_worker_is_killed(
-    processes: Processes, protocol: str
+    processes: Processes, protocol: str, most: int
 ) -> None:
+    """`most`: the requests that the run's budget allows."""
     left = [(name, when) for name in STEPS[protocol] for when in ("before", "after")]
 
     def step(name: str, when: str) -> None:
@@ -36,13 +43,15 @@ def test_a_batch_is_sent_and_counted_once_wherever_its_worker_is_killed(
     with ScriptedJudge(Answer("[[5]]", tokens=(10, 5)), batches=batches) as judge:
         endpoint = an_endpoint(a_project(), judge.url, protocol=protocol, probe={"batches": True})
         version = a_version(endpoint.project, rows=ROWS, models=("alpha",))
-        run = a_run(version, a_metric("", endpoint=endpoint.pk), options=RunOptions(batched=True))
+        options = RunOptions(batched=True, budget=Budget(calls=most))
+        run = a_run(version, a_metric("", endpoint=endpoint.pk), options=options)
         while left:
             worker = processes.start("worker")
             wait_until(lambda: worker.poll() is not None, 60)  # noqa: B023 - waits within this turn
         processes.start("worker")
-        wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.FINISHED, 90)
+        end = RunState.FINISHED if most == ROWS else RunState.PAUSED
+        wait_until(lambda: Run.objects.get(pk=run.pk).state == end, 90)
     run.refresh_from_db()
-    assert (run.scored, run.calls, run.prompt_tokens) == (ROWS, ROWS, 10 * ROWS)
-    assert JudgeReply.objects.filter(judgement__run=run).count() == ROWS
-    assert [len(batch.lines) for batch in batches.created] == [ROWS]
+    assert (run.scored, run.calls, run.prompt_tokens) == (most, most, 10 * most)
+    assert JudgeReply.objects.filter(judgement__run=run).count() == most
+    assert [len(batch.lines) for batch in batches.created] == [most]

@@ -1,6 +1,7 @@
-"""Batches of requests, which servers answer within a day at half the price: OpenAI's form, and Anthropic's.
+"""Batches of requests, which servers answer within a day at half the price: OpenAI's form, which Azure has too, and
+Anthropic's.
 
-Fields as in OpenAI's API reference, "Batch", and platform.claude.com/docs, "Message Batches".
+Fields as in the API references of OpenAI ("Batch"), Azure ("Batch - Create") and Anthropic ("Message Batches").
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from judging.core.judges.addresses import split_address, with_path
 from judging.core.judges.client import messages_shown
 from judging.core.judges.error_responses import error_for_status
 from judging.core.judges.errors import Unusable
 from judging.core.judges.http_clients import network_error, network_errors, request_headers
-from judging.core.judges.protocols import CHAT
+from judging.core.judges.protocols import azure
 from judging.core.judges.protocols.protocol import mapping, objects
 from judging.core.judges.settings import JudgeSettings, Request
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     import httpx
 
 ANTHROPIC = "anthropic"
-FORMS = (CHAT, ANTHROPIC)
-"""The protocols whose servers may offer batches."""
 MARK = "evalsite"
 """The key in a batch's metadata under which it is found again."""
 LISTED = 100
@@ -34,6 +34,11 @@ MOST_BYTES = 64 * 2**20
 _NOT_IN_BATCHES = ("stream", "stream_options")
 _ENDED = ("completed", "failed", "expired", "cancelled", "ended")
 EXPIRED = "batch_expired"
+
+
+def may_offer(settings: JudgeSettings) -> bool:
+    """Whether servers of this protocol may answer batches."""
+    return settings.protocol == ANTHROPIC or bool(settings.speaks.batch_path)
 
 
 class Line(NamedTuple):
@@ -80,17 +85,18 @@ class Batches:
     def _anthropic(self) -> bool:
         return self.settings.protocol == ANTHROPIC
 
-    @property
-    def _base(self) -> str:
-        return self.settings.speaks.models_url(self.settings.url).removesuffix("/models")
+    def _url(self, call: str, query: str = "") -> str:
+        """The URL of a call beside the list of models."""
+        parts = split_address(self.settings.speaks.models_url(self.settings.url))
+        path = parts.path.removesuffix("/models") + call
+        return with_path(parts, path, "&".join(filter(None, [parts.query, query])))
 
-    @property
-    def _batches(self) -> str:
-        return f"{self._base}/messages/batches" if self._anthropic else f"{self._base}/batches"
+    def _batches(self, call: str = "", query: str = "") -> str:
+        return self._url(f"/messages/batches{call}" if self._anthropic else f"/batches{call}", query)
 
     async def offered(self) -> bool:
         """Whether the server offers batches: by reading the list; nothing is created."""
-        answer = await self._json("GET", f"{self._batches}?limit=1")
+        answer = await self._json("GET", self._batches(query="limit=1"))
         return isinstance(answer.get("data"), list)
 
     async def submit(self, marker: str, lines: Iterable[Line]) -> str:
@@ -98,38 +104,40 @@ class Batches:
         bodies = [(line.custom_id, self._body(line.request)) for line in lines]
         if self._anthropic:
             requests = [{"custom_id": custom_id, "params": body} for custom_id, body in bodies]
-            return _id(await self._json("POST", self._batches, json={"requests": requests}))
-        url = "/v1/chat/completions"
+            return _id(await self._json("POST", self._batches(), json={"requests": requests}))
+        url = self.settings.speaks.batch_path
         texts = [
             json.dumps({"custom_id": custom_id, "method": "POST", "url": url, "body": body})
             for custom_id, body in bodies
         ]
         content = "\n".join(texts).encode()
         form = {"files": {"file": (f"{marker}.jsonl", content)}, "data": {"purpose": "batch"}}
-        file = _id(await self._json("POST", f"{self._base}/files", **form))
+        file = _id(await self._json("POST", self._url("/files"), **form))
         wanted = {"input_file_id": file, "endpoint": url, "completion_window": "24h"}
-        return _id(await self._json("POST", self._batches, json=wanted | {"metadata": {MARK: marker}}))
+        return _id(await self._json("POST", self._batches(), json=wanted | {"metadata": {MARK: marker}}))
 
     def _body(self, request: Request) -> Request:
         kept = {name: value for name, value in request.items() if name not in _NOT_IN_BATCHES}
+        if self.settings.speaks is azure.PROTOCOL:
+            kept["model"] = azure.deployment_of(self.settings.url, request)
         return self.settings.speaks.body(kept)
 
     async def recent(self) -> list[RemoteBatch]:
         """The newest batches, newest first."""
-        answer = await self._json("GET", f"{self._batches}?limit={LISTED}")
+        answer = await self._json("GET", self._batches(query=f"limit={LISTED}"))
         return [_batch(entry) for entry in objects(answer.get("data"))]
 
     async def get(self, batch: str) -> RemoteBatch:
-        return _batch(await self._json("GET", f"{self._batches}/{batch}"))
+        return _batch(await self._json("GET", self._batches(f"/{batch}")))
 
     async def cancel(self, batch: str) -> None:
         """Ask for its end; what was answered until then has results."""
-        await self._json("POST", f"{self._batches}/{batch}/cancel", json={})
+        await self._json("POST", self._batches(f"/{batch}/cancel"), json={})
 
     async def results(self, batch: RemoteBatch) -> AsyncIterator[ItemResult]:
         """The results of a batch that has ended, in any order. A request that was not answered may be absent."""
-        urls = [f"{self._base}/files/{file}/content" for file in batch.files]
-        for url in [f"{self._batches}/{batch.id}/results"] if self._anthropic else urls:
+        urls = [self._url(f"/files/{file}/content") for file in batch.files]
+        for url in [self._batches(f"/{batch.id}/results")] if self._anthropic else urls:
             async for line in self._lines(url):
                 yield _result(line)
 
@@ -189,7 +197,9 @@ def _batch(entry: Mapping[str, Any]) -> RemoteBatch:
     errors = objects(mapping(entry.get("errors")).get("data"))
     return RemoteBatch(
         str(entry.get("id") or ""),
-        str(entry.get("status") or entry.get("processing_status") or ""),
+        str(
+            entry.get("status") or entry.get("processing_status") or ""
+        ).lower(),  # Azure's may be in capitals
         total if isinstance(total, int) else sum(numbers),
         _seconds(entry.get("created_at")),
         str(mapping(entry.get("metadata")).get(MARK) or ""),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from judging.core.judges import structured
-from judging.core.judges.batches import FORMS, Batches
+from judging.core.judges.batches import Batches, may_offer
 from judging.core.judges.client import NO_GUARD, AskResult, Guard, RetryPolicy, ask_with_retries
 from judging.core.judges.errors import JudgeError, Unusable
 from judging.core.judges.http_clients import body_of, network_errors, open_client, request_headers
@@ -122,7 +122,7 @@ def _result(result: AskResult, models: tuple[str, ...] | None) -> Probe:
 
 
 async def _offers_batches(client: httpx.AsyncClient, settings: JudgeSettings) -> bool:
-    if settings.protocol not in FORMS:
+    if not may_offer(settings):
         return False
     try:
         async with asyncio.timeout(LIST_SECONDS):

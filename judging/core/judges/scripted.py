@@ -169,9 +169,7 @@ class Server:
             listed = [{"id": name, "object": "model"} for name in self.models]
             return web.Response(body=msgspec.json.encode({"data": listed}), content_type="application/json")
         if self.batches is not None:
-            answered = await self.batches.respond(
-                request, received.raw, partial(self._reply, request, received)
-            )
+            answered = await self.batches.respond(request, received.raw, partial(self._reply, received))
             if answered is not None:
                 return answered
         if request.method != "POST" or not (dialect or request.path.endswith("/chat/completions")):
@@ -183,12 +181,9 @@ class Server:
         finally:
             self.in_flight -= 1
 
-    def _reply(
-        self, request: web.BaseRequest, received: Received, body: dict[str, Any]
-    ) -> tuple[int, dict[str, Any]]:
+    def _reply(self, received: Received, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Status and body of the reply to one request of a batch."""
         raw = json.dumps(body).encode()
-        path = "/v1/messages" if "/messages/" in request.path else "/v1/chat/completions"
         answer = self.script(Received("POST", path, received.headers, raw))
         answer = Answer(content=answer) if isinstance(answer, str) else answer
         if answer.body is not None or answer.status != 200:
@@ -270,7 +265,7 @@ def _key_in(request: web.BaseRequest, dialect: Dialect | None) -> str:
     """The key of a request, by the header of its protocol; Azure's differs from that of chat completions."""
     if dialect:
         return dialect.key(request.headers)
-    if "/deployments/" in request.path or request.path.endswith("/openai/models"):
+    if "/openai/" in request.path:
         return request.headers.get("api-key", "")
     shown = request.headers.get("authorization", "") or request.headers.get("x-api-key", "")
     return (shown or request.headers.get("x-goog-api-key", "")).removeprefix("Bearer ")

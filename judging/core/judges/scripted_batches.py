@@ -12,15 +12,16 @@ from typing import Any
 from aiohttp import web
 
 _FILE = re.compile(rb"\r\n\r\n(\{.*?\})\r?\n?--", re.DOTALL)
-Ask = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
-"""Status and body of the reply to the body of one request."""
+Ask = Callable[[str, dict[str, Any]], tuple[int, dict[str, Any]]]
+"""Status and body of the reply to one request, by its path and body."""
 
 
 @dataclass(slots=True)
 class MadeBatch:
-    """A batch that was made. `lines`: {custom_id: body}."""
+    """A batch that was made. `path`: of its requests; `lines`: {custom_id: body}."""
 
     id: str
+    path: str
     lines: dict[str, dict[str, Any]]
     metadata: dict[str, str]
     state: str = "in_progress"
@@ -40,7 +41,7 @@ class ScriptedBatches:
 
     async def respond(self, request: web.BaseRequest, body: bytes, ask: Ask) -> web.Response | None:
         """The response to a request about batches; None for another one."""
-        method, path = request.method, request.path.partition("/v1")[2]
+        method, path = request.method, re.sub("^(?:/v1)?(?:/openai)?(?=/)", "", request.path)
         name = _name_of(method, path)
         if not name:
             return None
@@ -76,11 +77,15 @@ class ScriptedBatches:
 
     def _create(self, wanted: dict[str, Any], anthropic: bool) -> MadeBatch:
         if anthropic:
+            path = "/v1/messages"
             lines = {entry["custom_id"]: entry["params"] for entry in wanted["requests"]}
         else:
-            entries = map(json.loads, self.files[wanted["input_file_id"]].splitlines())
+            path = wanted["endpoint"]
+            entries = list(map(json.loads, self.files[wanted["input_file_id"]].splitlines()))
+            assert {entry["url"] for entry in entries} == {path}
             lines = {entry["custom_id"]: entry["body"] for entry in entries}
-        self.created.append(MadeBatch(f"batch-{len(self.created) + 1}", lines, wanted.get("metadata") or {}))
+        identifier, metadata = f"batch-{len(self.created) + 1}", wanted.get("metadata") or {}
+        self.created.append(MadeBatch(identifier, path, lines, metadata))
         return self.created[-1]
 
     def _shown(self, batch: MadeBatch, anthropic: bool) -> dict[str, Any]:
@@ -116,7 +121,7 @@ class ScriptedBatches:
         batch = next(batch for batch in self.created if batch.id == batch_id)
         lines = []
         for custom_id, body in self._answered(batch):
-            status, reply = ask(body)
+            status, reply = ask(batch.path, body)
             lines.append(
                 {"custom_id": custom_id, "response": {"status_code": status, "body": reply}, "error": None}
             )
@@ -125,7 +130,7 @@ class ScriptedBatches:
     def _results(self, batch: MadeBatch, ask: Ask) -> bytes:
         lines = []
         for custom_id, body in self._answered(batch):
-            status, reply = ask(body)
+            status, reply = ask(batch.path, body)
             kind = (
                 {"type": "succeeded", "message": reply}
                 if status == 200

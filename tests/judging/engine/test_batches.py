@@ -16,6 +16,7 @@ from judging.core.judges.scripted import Answer, ScriptedJudge
 from judging.core.judges.scripted_batches import ScriptedBatches
 from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
+from judging.engine.budget import Budget
 from judging.engine.stopping import run_cancel, run_pause
 from judging.records.models import BatchRequest, BatchState, Judgement, RequestBatch, Run, RunState
 from judging.runs.services import RunOptions, run_resume
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BATCHED = RunOptions(batched=True)
 ROWS = 4
 BOTH = pytest.mark.parametrize("protocol", ["chat", "anthropic"])
+EVERY = pytest.mark.parametrize("protocol", ["chat", "anthropic", "responses", "azure"])
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def ended(run: Run, looks: int = 8) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-@BOTH
+@EVERY
 def test_all_requests_go_in_one_batch_at_half_the_price(
     project: Project, server: ScriptedJudge, batches: ScriptedBatches, protocol: str
 ) -> None:
@@ -130,6 +132,39 @@ def test_what_expired_is_sent_alone_if_the_run_allows_it(
     assert list(reasons) == ([] if plain else ["batch_expired"])
 
 
+@pytest.mark.parametrize(
+    ("budget", "answered", "problem"),
+    [
+        (Budget(calls=3), 3, "budget_calls"),
+        (Budget(money=12_000_000), 2, "budget_money"),
+        (Budget(tokens=1_000_000), ROWS, ""),
+    ],
+)
+def test_no_more_is_sent_than_the_budget_allows(
+    project: Project, server: ScriptedJudge, budget: Budget, answered: int, problem: str
+) -> None:
+    run = batched_run(endpoint_at(project, server), RunOptions(batched=True, budget=budget))
+    for _ in range(8):
+        look(run)
+    run.refresh_from_db()
+    assert (run.scored, run.calls, run.problem) == (answered, answered, problem)
+    assert run.state == (RunState.PAUSED if problem else RunState.FINISHED)
+    run_resume(run, budget=Budget())
+    assert ended(run).scored == ROWS
+
+
+def test_what_expired_is_not_sent_alone_beyond_the_budget(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    batches.answers = 2
+    options = RunOptions(batched=True, plain_if_expired=True, budget=Budget(calls=3))
+    run = batched_run(endpoint_at(project, server), options)
+    for _ in range(8):
+        look(run)
+    run.refresh_from_db()
+    assert (run.scored, run.calls, run.problem, run.state) == (3, 3, "budget_calls", RunState.PAUSED)
+
+
 def test_pausing_ends_the_batch_and_keeps_what_was_answered(
     project: Project, server: ScriptedJudge, batches: ScriptedBatches
 ) -> None:
@@ -158,9 +193,9 @@ def test_cancelling_ends_the_batch(project: Project, server: ScriptedJudge, batc
     assert jobs.of("run_batches", run.pk) is None
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("name", ["upload", "create", "status", "content", "results"])
+@pytest.mark.parametrize("name", ["upload", "create", "status", "content"])
 def test_a_batch_is_sent_once_wherever_the_connection_breaks(
     project: Project, server: ScriptedJudge, batches: ScriptedBatches, name: str, when: str, protocol: str
 ) -> None:
@@ -180,7 +215,7 @@ def test_a_batch_is_sent_once_wherever_the_connection_breaks(
 
 @pytest.mark.parametrize(
     ("options", "why"),
-    [({"stop_width": 1.0}, "budget or early"), ({}, "found no batches")],
+    [({"stop_width": 1.0}, "end early"), ({}, "found no batches")],
 )
 def test_a_run_that_can_t_be_batched_is_refused(
     project: Project, server: ScriptedJudge, options: dict[str, Any], why: str

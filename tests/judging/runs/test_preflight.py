@@ -34,8 +34,24 @@ def test_cost_time_and_power_follow_from_the_rows(project: Project, endpoint: En
     assert found is not None
     assert (found.written, found.seconds, found.currency) == (200 * 300, 200 / (10 / 5), "CNY")
     assert found.money == pytest.approx((found.read * 2 + found.written * 8) / 1e6)
+    half = preflight(
+        version, [choice], cost_of(version, list(version.candidates.all()), [choice], None), batched=True
+    )
+    assert half is not None
+    assert half.money == pytest.approx(found.money / 2)
     ((name, points),) = found.differences  # (t + t) × 9/4 / √100
     assert (name, round(points, 2)) == ("quality", 0.64)
+
+
+@pytest.mark.parametrize("missing", ["input_price", "output_price"])
+def test_an_unknown_price_is_unknown_and_not_0(project: Project, endpoint: Endpoint, missing: str) -> None:
+    Endpoint.objects.update(**{missing: None})
+    version = a_version(project)
+    version.candidates.update(rows=3, responses=3)
+    choice = MetricChoice(None, a_metric("", endpoint=endpoint.pk), [])
+    found = preflight(version, [choice], cost_of(version, list(version.candidates.all()), [choice], None))
+    assert found is not None
+    assert found.money is None
 
 
 def test_the_strictest_limit_decides_how_long_it_takes(endpoint: Endpoint) -> None:

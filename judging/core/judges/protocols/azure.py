@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from judging.core.judges.addresses import split_address, with_path
 from judging.core.judges.protocols.chat import body
@@ -18,8 +18,14 @@ def url(address: str, request: Mapping[str, Any]) -> str:
     parts = split_address(address)
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     if "/deployments/" not in path:
-        path = f"{path.removesuffix('/openai')}/openai/deployments/{quote(str(request.get('model') or ''), safe='')}"
+        path = f"{path.removesuffix('/openai')}/openai/deployments/{quote(deployment_of(address, request), safe='')}"
     return with_path(parts, f"{path}/chat/completions", _versioned(parts.query))
+
+
+def deployment_of(address: str, request: Mapping[str, Any]) -> str:
+    """The deployment that the address names, or else the one called like the request's model."""
+    named = split_address(address).path.partition("/deployments/")[2].split("/", 1)[0]
+    return unquote(named) or str(request.get("model") or "")
 
 
 def models_url(address: str) -> str:
@@ -36,4 +42,7 @@ def headers(key: str) -> dict[str, str]:
     return {"api-key": key}
 
 
-PROTOCOL = Protocol("azure", "Azure OpenAI", url, models_url, headers, body, None, ADDED_TO_CHAT)
+PROTOCOL = Protocol(
+    *("azure", "Azure OpenAI", url, models_url, headers, body, None, ADDED_TO_CHAT),
+    batch_path="/chat/completions",
+)

@@ -21,4 +21,7 @@ def body(request: Mapping[str, Any]) -> Request:
     return dict(request)
 
 
-PROTOCOL = Protocol("chat", "OpenAI chat completions", url, models_url, bearer, body, None, ADDED_TO_CHAT)
+PROTOCOL = Protocol(
+    *("chat", "OpenAI chat completions", url, models_url, bearer, body, None, ADDED_TO_CHAT),
+    batch_path="/v1/chat/completions",
+)

@@ -26,7 +26,8 @@ class Protocol:
     `url`: the URL of a call, from the endpoint's address and the request; `models_url`: that of the list of models;
     `headers`: those that carry the key; `body`: what is sent for a request. `as_chunk`: the chunk of chat completions
     that an event of a stream or a whole document stands for; None where servers send such chunks themselves. `added`:
-    parameters of every request, unless the server rejects them.
+    parameters of every request, unless the server rejects them. `batch_path`: the path that requests of a batch in
+    OpenAI's form name; '' where there are none.
     """
 
     code: str
@@ -37,6 +38,7 @@ class Protocol:
     body: Callable[[Mapping[str, Any]], Request]
     as_chunk: Callable[[Any], Any] | None
     added: Mapping[str, Any]
+    batch_path: str = ""
 
 
 def bearer(key: str) -> dict[str, str]:

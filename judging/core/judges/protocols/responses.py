@@ -174,4 +174,5 @@ PROTOCOL = Protocol(
     body,
     as_chunk,
     {"stream": True, "separate_reasoning": True, "store": False},
+    batch_path="/v1/responses",
 )
