@@ -12,6 +12,7 @@ COMPARISON = "comparison"
 CHECKLIST = "checklist"
 FREE_TEXT = "free_text"
 RANK = "rank"
+SPANS = "spans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ KINDS: dict[str, Kind] = {
         Kind(CHECKLIST, PASS_FAIL),  # the share of points met; each reply is about one criterion
         Kind(FREE_TEXT),
         Kind(RANK, stored_as=COMPARISON),  # one for each pair of the ranked answers
-        Kind("spans"),
+        Kind(SPANS, stored_as=SCORE),  # the sum of their severities, without a declared scale
     )
 }
 

@@ -11,7 +11,7 @@ from functools import cache
 from django import template
 from django.conf import settings
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext, pgettext
 
@@ -255,6 +255,15 @@ def turn_name(role: str) -> str:
         "function": pgettext("speaker", "Function"),
     }
     return names.get(role, role)
+
+
+@register.filter
+def exact(text: str) -> SafeString:
+    """A text of which a browser keeps every code point, so that places in it are those in the data."""
+    return mark_safe(escape(_DROPPED.sub("\ufffd", text)).replace("\r", "&#13;"))  # noqa: S308
+
+
+_DROPPED = re.compile("[\x00\ud800-\udfff]")
 
 
 @register.filter

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+import msgspec
 from django.db import transaction
 from django.utils.text import Truncator
 
@@ -19,6 +20,7 @@ from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, accepted, marks_of
 from judging.core.people.item_outcomes import ItemKind
 from judging.core.people.ranking import distance
+from judging.core.people.spans import spans_text
 from judging.core.values import Value
 from judging.people.assignments import audit
 from judging.people.item_criteria import criteria_for
@@ -96,6 +98,19 @@ def verdicts(item: Item) -> list[tuple[dict[int, Value], str]]:
     verdicts = [(values_of(values), comment) for values, comment in texts]
     random.Random(f"adjudicate:{item.pk}").shuffle(verdicts)
     return verdicts
+
+
+def with_choices(
+    criteria: Mapping[int, Criterion], said: Sequence[tuple[Mapping[int, Value], str]]
+) -> dict[int, Criterion]:
+    """The criteria; of spans with what raters have marked, and nothing to mark, to choose from. `said`: as `verdicts`
+    returns it."""
+    chosen: dict[int, Criterion] = {}
+    for number, criterion in criteria.items():
+        texts = (str(values[number]) for values, _comment in said if number in values)
+        lines = tuple(dict.fromkeys((*texts, spans_text([])))) if criterion.marks_spans else criterion.lines
+        chosen[number] = msgspec.structs.replace(criterion, lines=lines)
+    return chosen
 
 
 class ClosedTest(Exception):

@@ -23,7 +23,8 @@ from judging.runs.api import NumberedVersion, unknown, version_named
 
 
 class CriterionIn(Schema):
-    """`scale`: five, ten, pass_fail, yes_no, categories, text, checklist; of comparisons steps or gsb; rank."""
+    """`scale`: five, ten, pass_fail, yes_no, categories, text, checklist; of comparisons steps or gsb; rank;
+    spans, of which `categories` are the labels."""
 
     name: str = Field(min_length=1, max_length=100)
     scale: str = "five"
@@ -35,9 +36,9 @@ class CriterionIn(Schema):
 
 class EvaluationIn(Schema):
     """What is rated: `version` (its id, or {dataset, number}) or answers of a `run`, of those that match `filter` (a
-    query string of its list). `kind`: single, as_it_stands, reference, versions, every_pair, balanced, baseline or
-    rank; empty: the page's first proposal. `candidates`, `baseline`: names; null: all. `raters`: user names. Shares in
-    percent. `draft`: raters see nothing of it until it is opened."""
+    query string of its list). `kind`: single, as_it_stands, reference, versions, every_pair, balanced, baseline,
+    rank or spans; empty: the page's first proposal. `candidates`, `baseline`: names; null: all. `raters`: user names.
+    Shares in percent. `draft`: raters see nothing of it until it is opened."""
 
     name: str = Field(min_length=1, max_length=200)
     version: int | NumberedVersion | None = None

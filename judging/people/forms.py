@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Candidate, Version
@@ -15,6 +15,7 @@ from evalsite.accounts.models import User
 from evalsite.templatetags.show import number
 from judging.core.people.criteria import COMPARING, MOST_CATEGORIES, Criterion, Scale
 from judging.core.people.ranking import FEWEST_RANKED, MOST_RANKED
+from judging.core.people.spans import MOST_LABELS
 from judging.filters.conditions import matching
 from judging.filters.judgement_filter import ANYTHING, Filters
 from judging.people.blindness import HIDEABLE, LONGEST_NAME, FileSide, checked_names, is_named, proposed_names
@@ -22,6 +23,8 @@ from judging.people.labels import SCALES
 from judging.people.models import Order, Scheme
 from judging.people.presets import (
     AS_IT_STANDS,
+    MARK_SPANS,
+    ONE_AT_A_TIME,
     SINGLE,
     Preset,
     candidates_of,
@@ -244,7 +247,7 @@ class EvaluationForm(forms.Form):
         kind, chosen = sent.get("kind"), list(sent.get("candidates") or [])
         if kind in (AS_IT_STANDS, Scheme.VERSIONS):
             sent["candidates"] = chosen = []
-        if kind in (SINGLE, Scheme.REFERENCE) and not chosen:
+        if kind in (SINGLE, MARK_SPANS, Scheme.REFERENCE) and not chosen:
             self.add_error("candidates", gettext("Choose at least one candidate."))
         if kind in (Scheme.EVERY_PAIR, Scheme.BALANCED, Scheme.BASELINE) and len(chosen) < 2:
             self.add_error("candidates", gettext("Choose at least two candidates to compare."))
@@ -284,7 +287,7 @@ class EvaluationForm(forms.Form):
         return ItemChoice(
             version=self.version,
             candidates=list(sent["candidates"]),
-            scheme="" if kind in (SINGLE, AS_IT_STANDS) else kind,
+            scheme="" if kind in ONE_AT_A_TIME else kind,
             baseline=sent["baseline"] if kind == Scheme.BASELINE else None,
             other_version=sent["other_version"] if kind == Scheme.VERSIONS else None,
             side_names=(sent["name_here"], sent["name_there"]),
@@ -371,7 +374,7 @@ class CriterionForm(forms.Form):
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("One per line; only for the categories scale."),
+        help_text=_("One per line; only for the categories scale, and for spans their labels (up to 9)."),
     )
     both_bad = forms.BooleanField(label=_("Allow “Both bad”"), required=False)
     required = forms.BooleanField(label=_("Required"), required=False)
@@ -389,6 +392,10 @@ class CriterionForm(forms.Form):
         sent["categories"] = list(dict.fromkeys(names))
         if sent.get("scale") == "categories" and not 2 <= len(sent["categories"]) <= MOST_CATEGORIES:
             self.add_error("categories", gettext("Enter 2 to 50 categories, one per line."))
+        if sent.get("scale") == "spans" and not 0 < len(sent["categories"]) <= MOST_LABELS:
+            self.add_error(
+                "categories", gettext("Enter 1 to 9 labels, one per line: each has a digit as its key.")
+            )
         return sent
 
     def criterion(self) -> Criterion:
@@ -399,7 +406,7 @@ class CriterionForm(forms.Form):
             scale=sent["scale"],
             guideline=sent["guideline"],
             required=sent["required"],
-            categories=tuple(sent["categories"]) if sent["scale"] == "categories" else (),
+            categories=tuple(sent["categories"]) if sent["scale"] in ("categories", "spans") else (),
             both_bad=sent["both_bad"] and sent["scale"] in COMPARING,
         )
 
@@ -411,6 +418,22 @@ CriteriaForms = forms.formset_factory(
 
 def proposed_criteria(scale: Scale, about: Run | None = None) -> list[dict[str, Any]]:
     """Initial data of an empty form. `scale`: see `EvaluationForm.proposes`."""
+    if scale == "spans":
+        labels = (
+            pgettext("kind of error", "Accuracy"),
+            pgettext("kind of error", "Terminology"),
+            pgettext("kind of error", "Language"),
+            pgettext("kind of error", "Style"),
+            pgettext("kind of error", "Other"),
+        )
+        return [
+            {
+                "name": pgettext("criterion", "Errors"),
+                "scale": scale,
+                "required": True,
+                "categories": "\n".join(labels),
+            }
+        ]
     if about is not None:
         return [
             {

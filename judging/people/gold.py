@@ -214,6 +214,8 @@ def _gold_values(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -
 
 def _accepted(criterion: Criterion, sent: Any) -> Accepted | None:
     """The accepted values of a criterion, checked; None if there is none. See `gold_of_item`."""
+    if criterion.marks_spans:
+        raise ValidationError(_("%(name)s: marked spans can't be gold.") % {"name": criterion.name})
     if isinstance(sent, dict):
         steps = sent.get("within", 0)
         if not sent.keys() <= {"value", "within"} or type(steps) is not int or not 0 <= steps < 10:

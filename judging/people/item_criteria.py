@@ -1,13 +1,16 @@
 """The criteria of an evaluation as they stand for one of its items: a checklist has the lines of the row's rubric, a
-ranking the item's answers."""
+ranking the item's answers, spans the length of its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from datasets.core.kinds import CHECKLIST
 from datasets.core.rubric import Rubric
+from datasets.core.variables import response_data
 from datasets.models import Row
 from judging.core.checklists import Checklist, rubric_of
 from judging.core.people.criteria import Criterion
@@ -27,6 +30,16 @@ def asks_by_item(evaluation: Evaluation) -> bool:
     return any(criterion.by_line for criterion in evaluation.criteria.values())
 
 
+def marks_spans(evaluation: Evaluation) -> bool:
+    """Whether raters mark spans in the answers."""
+    return any(criterion.marks_spans for criterion in evaluation.criteria.values())
+
+
+def content_of(item: Item) -> str:
+    """The text of the item's answer, or of its first one."""
+    return str(response_data(item.response.raw)["content"])
+
+
 def rubric_in(row: Row) -> Rubric | None:
     """The row's rubric; None without one that can be read."""
     return rubric_of(json_text.loads(row.raw))
@@ -34,17 +47,20 @@ def rubric_in(row: Row) -> Rubric | None:
 
 def criteria_for(evaluation: Evaluation, item: Item) -> dict[int, Criterion]:
     """The criteria by number."""
-    if not asks_by_item(evaluation):
+    if not asks_by_item(evaluation) and not marks_spans(evaluation):
         return evaluation.criteria
     rubric = rubric_in(item.row) if has_checklist(evaluation) else None
-    return {
-        number: of_row(criterion, rubric)
-        if criterion.gives == CHECKLIST
-        else of_answers(criterion, len(item.answers))
-        if criterion.ranks
-        else criterion
-        for number, criterion in evaluation.criteria.items()
-    }
+    return {number: _of_item(criterion, item, rubric) for number, criterion in evaluation.criteria.items()}
+
+
+def _of_item(criterion: Criterion, item: Item, rubric: Rubric | None) -> Criterion:
+    if criterion.gives == CHECKLIST:
+        return of_row(criterion, rubric)
+    if criterion.ranks:
+        return of_answers(criterion, len(item.answers))
+    if criterion.marks_spans:
+        return msgspec.structs.replace(criterion, length=len(content_of(item)))
+    return criterion
 
 
 def judgements_each(criteria: Iterable[Criterion], answers: int) -> int:

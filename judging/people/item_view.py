@@ -22,6 +22,7 @@ from judging.core.people.criteria import Criterion, as_shown
 from judging.core.people.parts import LETTERS, parts_of, split
 from judging.core.values import Value
 from judging.markdown import MarkupBudget, html_of
+from judging.people.item_criteria import marks_spans
 from judging.people.labels import value_label, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item
 from judging.records.stored_judgement import data_of
@@ -58,7 +59,8 @@ class ItemView:
     """`messages`: {role, content} of the conversation so far. `right` is None if a single answer is rated; `further`:
     the third and later ones, where answers are ranked.
 
-    `reference`: the expected answer, if raters may see it next to the answer.
+    `reference`: the expected answer, if raters may see it next to the answer. `marks_spans`: the answer is shown as the
+    plain text in which raters mark spans.
     """
 
     messages: Sequence[Message]
@@ -67,6 +69,7 @@ class ItemView:
     reference: str | None = None
     budget: MarkupBudget = field(default_factory=MarkupBudget, compare=False)
     further: Sequence[AnswerView] = ()
+    marks_spans: bool = False
 
     @property
     def turns(self) -> list[tuple[str, SafeString]]:
@@ -93,7 +96,8 @@ def turns_of(messages: Sequence[Message], budget: MarkupBudget) -> list[tuple[st
 def shown_to(assignment: Assignment) -> ItemView:
     """An assignment's item as its rater sees it, with the stored order of the sides."""
     evaluation, item = assignment.evaluation, assignment.item
-    return _shown_in_order(evaluation, item, assignment.order, with_reference=evaluation.shows_reference)
+    view = _shown_in_order(evaluation, item, assignment.order, with_reference=evaluation.shows_reference)
+    return replace(view, marks_spans=marks_spans(evaluation))
 
 
 def shown_in(
@@ -241,7 +245,7 @@ def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[
     by_key = split(criteria, values)
     for part in parts_of(criteria):
         value = by_key.get(part.key)
-        if value is not None and part.criterion.scale == "text":
+        if value is not None and part.criterion.is_written:
             places[part.key] = str(value)
         elif value in part.criterion.choices:
             places[part.key] = part.criterion.choices.index(value)

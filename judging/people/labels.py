@@ -12,15 +12,39 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
-from datasets.core.kinds import BOTH_BAD, CHECKLIST
-from judging.core.people.criteria import CANNOT_TELL, MET, NOT_MET, Criterion, ValuesRefused, marks_of
+from datasets.core.kinds import BOTH_BAD, CHECKLIST, SCORE, SPANS
+from judging.core.people.criteria import (
+    CANNOT_TELL,
+    MET,
+    NOT_MET,
+    Criterion,
+    ValuesRefused,
+    counted_value,
+    marks_of,
+)
 from judging.core.people.gold import Accepted, accepted_values
 from judging.core.people.item_outcomes import ItemKind
 from judging.core.people.parts import LETTERS, parts_of, split
 from judging.core.people.ranking import is_ranking, tiers
+from judging.core.people.spans import MOST_SPANS, SEVERITIES, spans_of, sum_of
 from judging.core.results_file.records import RefusedLine
-from judging.core.values import Value
+from judging.core.values import Value, value_text
 from judging.people.models import Rating
+
+SEVERITY_NAMES: dict[int, tuple[str | Promise, str]] = {
+    severity: (name, key)
+    for severity, name, key in zip(
+        SEVERITIES,
+        (
+            pgettext_lazy("severity", "Minor"),
+            pgettext_lazy("severity", "Major"),
+            pgettext_lazy("severity", "Critical"),
+        ),
+        "QWE",
+        strict=True,
+    )
+}
+"""The severities of spans with their names and keys."""
 
 SCALES: dict[str, str | Promise] = {
     "five": gettext_lazy("1 to 5"),
@@ -32,6 +56,7 @@ SCALES: dict[str, str | Promise] = {
     "steps": gettext_lazy("which is better, in five steps"),
     "gsb": gettext_lazy("good, same or bad (GSB)"),
     "rank": gettext_lazy("rank of the answers"),
+    "spans": gettext_lazy("spans, each with a label and a severity"),
     "checklist": gettext_lazy("checklist: each criterion of the row's rubric"),
 }
 
@@ -48,6 +73,7 @@ def problems_of(refused: ValuesRefused) -> dict[int, str]:
         "missing": _("Please choose."),
         "not_on_scale": _("This value is not on the scale. Choose again."),
         "too_long": _("This is too long; at most 20,000 characters."),
+        "too_many": _("That is too many spans; at most %(most)s.") % {"most": MOST_SPANS},
     }
     return {number: sentences.get(code, _("Unknown criterion.")) for number, code in refused.codes.items()}
 
@@ -64,6 +90,8 @@ def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -
         return _marks_label(value)
     if criterion.ranks and is_ranking(str(value), str(value).count(",") + 1):
         return " > ".join(" = ".join(tier) for tier in tiers(str(value), names or LETTERS))
+    if criterion.marks_spans:
+        return spans_label(value)
     text = str(value)
     if not criterion.compares:
         return text
@@ -77,6 +105,24 @@ def _marks_label(value: str) -> str:
     marks = marks_of(value)
     counts = [(name, marks.count(mark)) for mark, name in MARK_NAMES.items()]
     return " · ".join(f"{count} {name}" for name, count in counts if count)
+
+
+def spans_label(value: Value) -> str:
+    """The sum of spans and the first of their labels; a sum that a reviewer set as it is."""
+    if not isinstance(value, str):
+        return signed(value)
+    spans = spans_of(value)
+    labels = [f"{span.label} {signed(span.severity)}" for span in spans[:_LABELS_SHOWN]]
+    labels += ["…"] if len(spans) > _LABELS_SHOWN else []
+    return " · ".join(filter(None, (signed(sum_of(value)), ", ".join(labels))))
+
+
+def signed(value: Value) -> str:
+    """A number with a minus sign instead of a hyphen."""
+    return value_text(value).replace("-", "−")
+
+
+_LABELS_SHOWN = 4
 
 
 def labelled_values(
@@ -120,7 +166,7 @@ def labelled_gold(
 def kind_names(criterion: Criterion) -> dict[ItemKind, str]:
     """The names of the kinds of an item's outcome."""
     return {
-        "agreed": _("agreed within a step") if criterion.scale in ("five", "ten") else _("agreed"),
+        "agreed": _("agreed within a step") if criterion.gives in (SCORE, SPANS) else _("agreed"),
         "equal": _("agreed on a tie"),
         "near": _("nearly agreed"),
         "split": _("split"),
@@ -159,6 +205,14 @@ def values_of(text: str) -> dict[int, Any]:
     return {int(number): value for number, value in json.loads(text or "{}").items()}
 
 
+def counted_values(criteria: Mapping[int, Criterion], text: str) -> dict[int, Any]:
+    """The same as they count in figures: of spans their sum."""
+    return {
+        number: counted_value(criteria[number], value) if number in criteria else value
+        for number, value in values_of(text).items()
+    }
+
+
 _BAD_LINES: dict[str, str | Promise] = {
     "not_json": gettext_lazy("This line is not JSON."),
     "not_object": gettext_lazy("This line is not a JSON object."),
@@ -183,7 +237,9 @@ _BAD_LINES: dict[str, str | Promise] = {
     "no_criterion": gettext_lazy("There is no criterion called “%(name)s”."),
     "value_missing": gettext_lazy("The criterion “%(name)s” is required."),
     "value_not_on_scale": gettext_lazy("The value of “%(name)s” is not on its scale."),
+    "value_too_many": gettext_lazy("“%(name)s” has too many spans."),
     "value_too_long": gettext_lazy("The text of “%(name)s” is too long."),
+    "spans": gettext_lazy("“spans” must be an object that maps criteria to lists of spans."),
     "side": gettext_lazy("“shown_first” must be 1 (candidate on the left), 2 (other on the left), or empty."),
     "test_closed": gettext_lazy("The item belongs to a test that was closed: no rating of it can be added."),
     "order": gettext_lazy("“shown_order” must list the item's candidates, each once, or be empty."),

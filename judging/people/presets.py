@@ -31,7 +31,8 @@ from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, Run, RunMetric
 from judging.records.seal import unsealed
 
-SINGLE, AS_IT_STANDS = "single", "as_it_stands"
+SINGLE, AS_IT_STANDS, MARK_SPANS = "single", "as_it_stands", "spans"
+ONE_AT_A_TIME = (SINGLE, AS_IT_STANDS, MARK_SPANS)
 _LOOKED_AT = 200
 _OTHERS_LOOKED_AT = 20
 _LOOKED_AT_FOR_REFERENCES = 1000
@@ -40,7 +41,7 @@ _VALUES_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A way to rate: its code (a Scheme, or one of the two above), name and explanation. `proposes`: the scale of the
+    """A way to rate: its code (a Scheme, or one of ONE_AT_A_TIME), name and explanation. `proposes`: the scale of the
     first criterion."""
 
     code: str
@@ -90,13 +91,19 @@ _PRESETS = {
             _("The answers of three to six candidates to a row are put in order; ties are allowed."),
             proposes="rank",
         ),
+        Preset(
+            MARK_SPANS,
+            _("Mark spans"),
+            _("Errors are marked in the text of each answer, with a label and a severity (as in MQM)."),
+            proposes="spans",
+        ),
     )
 }
 
 
 def presets_of_run() -> list[Preset]:
-    """Presets for a sample of a run's answers: scored one at a time."""
-    return [_PRESETS[SINGLE]]
+    """Presets for a sample of a run's answers: one at a time."""
+    return [_PRESETS[SINGLE], _PRESETS[MARK_SPANS]]
 
 
 def presets_of(version: Version) -> list[Preset]:
@@ -112,12 +119,13 @@ def presets_of(version: Version) -> list[Preset]:
         Scheme.RANK: candidates >= FEWEST_RANKED,
         Scheme.VERSIONS: legacy and referred and others(version).exists(),
         AS_IT_STANDS: referred,
+        MARK_SPANS: bool(candidates),
     }
     codes = [code for code, available in possible.items() if available]
     if Scheme.VERSIONS in codes and not candidates and twin_of(version) is None:
         codes.sort(key=lambda code: code == Scheme.VERSIONS)
     else:
-        codes.sort(key=lambda code: (code not in (SINGLE, AS_IT_STANDS)) != legacy)
+        codes.sort(key=lambda code: (code not in ONE_AT_A_TIME) != legacy)
     return [_PRESETS[code] for code in codes]
 
 
@@ -242,7 +250,8 @@ def preview(
             messages, reference = conversation_of(row, version.format)
             item = Item(row=row, response=sides[0], other_response=sides[1] if len(sides) > 1 else None)
             view = shown(item, messages, (), reference if with_reference else None, hides)
-            return replace(view, further=[answer_of(answer) for answer in sides[2:]])
+            further = [answer_of(answer) for answer in sides[2:]]
+            return replace(view, further=further, marks_spans=code == MARK_SPANS)
     return None
 
 
@@ -269,7 +278,7 @@ def _sides(
         answers = answers[:1] + (_first_answers(row, [baseline]) if baseline else [])
     if code == Scheme.RANK:
         return answers if FEWEST_RANKED <= len(answers) <= MOST_RANKED else []
-    return answers[:1] if code == SINGLE else answers[:2] if len(answers) > 1 else []
+    return answers[:1] if code in (SINGLE, MARK_SPANS) else answers[:2] if len(answers) > 1 else []
 
 
 def _first_answers(row: Row, candidates: Sequence[Candidate]) -> list[Response]:

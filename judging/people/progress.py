@@ -13,7 +13,7 @@ from evalsite import clock
 from evalsite.accounts.models import Project
 from judging.core.people.gold import hits_of
 from judging.core.values import Value
-from judging.people.labels import values_of
+from judging.people.labels import counted_values, values_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 
 Rated = dict[int, dict[int, dict[int, Value]]]  # item → rater → criterion number → value
@@ -152,6 +152,7 @@ def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: hidden repeats with the same verdict as the first time}, without those of a new guideline version."""
     texts = {number for number, criterion in evaluation.criteria.items() if criterion.scale == "text"}
     again = _rated_assignments(evaluation).filter(item__repeat_of__isnull=False, item__version_repeat=None)
+    criteria = evaluation.criteria
     repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
     first = _rated_assignments(evaluation).filter(item__in=[of for _, of, _ in repeats])
     before = {
@@ -160,8 +161,9 @@ def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, of, text in repeats:
         if of is not None and (rater, of) in before:
-            expected = {n: v for n, v in values_of(before[rater, of]).items() if n not in texts}
-            hits[rater] = _add_hits(hits[rater], expected, values_of(text))
+            first_values = counted_values(criteria, before[rater, of])
+            expected = {number: value for number, value in first_values.items() if number not in texts}
+            hits[rater] = _add_hits(hits[rater], expected, counted_values(criteria, text))
     return dict(hits)
 
 
@@ -177,13 +179,14 @@ def _rated_assignments(evaluation: Evaluation) -> QuerySet[Assignment]:
 
 
 def rated(evaluation: Evaluation, items: Collection[int] | None = None) -> Rated:
-    """All current verdicts on ordinary items, canonical; with `items` only on these."""
+    """All current verdicts on ordinary items, canonical, as they count; with `items` only on these."""
     assignments = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
     if items is not None:
         assignments = assignments.filter(item__in=items)
     values: Rated = defaultdict(dict)
+    criteria = evaluation.criteria
     for item, rater, text in assignments.order_by("item", "rater").values_list(
         "item", "rater", "rating__values"
     ):
-        values[item][rater] = values_of(text)
+        values[item][rater] = counted_values(criteria, text)
     return values

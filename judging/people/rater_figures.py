@@ -22,7 +22,7 @@ from evalsite.tasks.jobs import Hold
 from judging.core.people.quality import Figure, RatedValue, StudyRatings, Trials, quality
 from judging.core.values import Value
 from judging.people.gold_rule import gold_items_right
-from judging.people.labels import values_of
+from judging.people.labels import counted_values
 from judging.people.models import Assignment, Evaluation, Item, Rating
 from judging.people.thresholds import thresholds_of
 from judging.records.models import Run
@@ -177,6 +177,7 @@ def _rated(evaluation: Evaluation) -> list[_Rated]:
         evaluation=evaluation, item__gold="", item__version_repeat=None
     )
     assignments = assignments.order_by("item", "rater")
+    criteria = evaluation.criteria
     parts = (
         "rater",
         "item",
@@ -187,7 +188,7 @@ def _rated(evaluation: Evaluation) -> list[_Rated]:
         "rating__seconds",
     )
     return [
-        _Rated(rater, item, row, repeat_of, shown_first, candidate, seconds, values_of(text))
+        _Rated(rater, item, row, repeat_of, shown_first, candidate, seconds, counted_values(criteria, text))
         for rater, item, row, repeat_of, shown_first, candidate, seconds, text in assignments.values_list(
             *parts, "rating__values"
         )

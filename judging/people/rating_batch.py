@@ -19,6 +19,7 @@ from datasets.models import Response, Row
 from evalsite import clock
 from judging.core.people.criteria import ValuesRefused, accepted, canonical
 from judging.core.people.parts import UnknownLine, value_by_id
+from judging.core.people.spans import text_of_records
 from judging.core.results_file.fields import Refusal
 from judging.core.results_file.rating_lines import RatingLine
 from judging.core.results_file.records import RefusedLine
@@ -252,8 +253,10 @@ class RatingBatch:
         return canonical(self.evaluation.criteria, values, 2 if match.turned else 1)
 
     def _value(self, number: int, value: Any, item: Item) -> Any:
-        """A value as it is stored: marks by id and places by candidate become texts."""
+        """A value as it is stored: marks by id, places by candidate and spans become texts."""
         criterion = self.evaluation.criteria[number]
+        if criterion.marks_spans and isinstance(value, Mapping):
+            return text_of_records(value.get("spans"), value.get("score"))
         if not isinstance(value, Mapping) or not criterion.by_line:
             return value
         try:

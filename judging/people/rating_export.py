@@ -13,10 +13,11 @@ from datasets.core.own_exports import RATING_COLUMNS
 from datasets.core.variables import response_data
 from datasets.models import Candidate, Response, Row
 from evalsite.table_files import csv_of
-from judging.core.people.criteria import Criterion
+from judging.core.people.criteria import Criterion, counted_value
 from judging.core.people.parts import marks_by_id
 from judging.core.people.ranking import pairs_of
-from judging.people.item_criteria import places_by_name, rubric_in
+from judging.core.people.spans import records_of
+from judging.people.item_criteria import marks_spans, places_by_name, rubric_in
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Evaluation, EvaluationRater, Item, Rating, RatingKind, Scheme
 from judging.people.outcomes import item_kinds
@@ -25,7 +26,7 @@ from judging.records.seal import sealed_items
 from judging.records.stored_judgement import data_of
 
 _BATCH = 500
-VALUE, DECIDED, OUTCOME = "value: ", "adjudicated: ", "outcome: "
+VALUE, DECIDED, OUTCOME, SPANS = "value: ", "adjudicated: ", "outcome: ", "spans: "
 """Prefixes of the columns of criteria in CSV."""
 LATER_COLUMNS = ("guideline_version", "set_aside", "stage", "id", "kind", "skipped")
 TEXTS = ("question", "response", "other_response")
@@ -40,7 +41,8 @@ def records(
     Ratings of a sealed test are left out.
     `id`: the row's own. `set_aside`: kept, but counted nowhere. With `texts` the question and the answers.
     `names`: user names instead of pseudonyms. Values are canonical: `A` is `candidate`, `B` is `other`. `outcome`: the
-    kind of the item's outcome, by criterion; None for gold items and repeats.
+    kind of the item's outcome, by criterion; None for gold items and repeats. The value of marked spans is their sum;
+    `spans`: they themselves, by criterion, and `adjudicated_spans` those of the adjudication.
     """
     for _pk, rating in _numbered(evaluation, 0, names=names, history=history, texts=texts):
         yield rating
@@ -65,7 +67,7 @@ def _numbered(
             "pk", "name"
         )
     )
-    decided = decisions(evaluation)
+    decided, marked = decisions(evaluation), marks_spans(evaluation)
     kinds = [RatingKind.VERDICT, RatingKind.CHANGE, *([RatingKind.SKIP] if history else [])]
     ratings = Rating.objects.filter(rater__evaluation=evaluation, kind__in=kinds, pk__gt=after).order_by("pk")
     ratings = ratings.exclude(assignment__item__row__in=sealed_items(evaluation.run))
@@ -94,7 +96,10 @@ def _numbered(
                 adjudicated = None if decision is None else _by_name(criteria, decision, item)
                 kinds_by_number = outcomes.get(rating.assignment.item_id, {})
                 outcome = {criteria[number].name: kind for number, kind in kinds_by_number.items()}
-                yield rating.pk, record | {"adjudicated": adjudicated, "outcome": outcome or None}
+                record |= {"adjudicated": adjudicated, "outcome": outcome or None}
+                if marked:
+                    record["adjudicated_spans"] = _spans_by_name(criteria, decision or {}) or None
+                yield rating.pk, record
 
 
 def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
@@ -105,7 +110,7 @@ def decisions(evaluation: Evaluation) -> dict[int, dict[int, Any]]:
 
 def _by_name(criteria: dict[int, Criterion], values: dict[int, Any], item: Item) -> dict[str, Any]:
     """Values by name of the criterion; of a checklist the marks by id of its row's criteria, of a ranking the places by
-    candidate."""
+    candidate, of spans their sum."""
     return {
         criterion.name: _of_item(criterion, values[number], item)
         for number, criterion in criteria.items()
@@ -117,7 +122,16 @@ def _of_item(criterion: Criterion, value: Any, item: Item) -> Any:
     if criterion.ranks:
         return places_by_name(item, value)
     rubric = rubric_in(item.row) if criterion.gives == CHECKLIST else None
-    return marks_by_id(value, rubric) if rubric else value
+    return marks_by_id(value, rubric) if rubric else counted_value(criterion, value)
+
+
+def _spans_by_name(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> dict[str, Any]:
+    """{criterion: [{start, end, label, severity}]}."""
+    return {
+        criterion.name: records_of(values[number])
+        for number, criterion in criteria.items()
+        if criterion.marks_spans and number in values
+    }
 
 
 def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
@@ -143,11 +157,15 @@ def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
     names = Candidate.objects.in_bulk({response.candidate_id for response in others.values()})
     decided = decisions(evaluation)
     ranked = _ranked_items(evaluation, judgements) if evaluation.scheme == Scheme.RANK else {}
+    criteria = evaluation.criteria
     by_judgement = {}
     for judgement in judgements:
         other = others.get(judgement.other_response_id or 0)
         item = items.get((judgement.response_id, judgement.other_response_id), 0)
-        adjudicated = decided.get(item, {}).get(judgement.run_metric.number)
+        number = judgement.run_metric.number
+        adjudicated = decided.get(item, {}).get(number)
+        if criteria[number].marks_spans and adjudicated is not None:
+            adjudicated = counted_value(criteria[number], adjudicated)
         if judgement.row_id in ranked:
             adjudicated = _adjudicated_pair(ranked[judgement.row_id], judgement, decided)
         by_judgement[judgement.pk] = {
@@ -158,6 +176,9 @@ def people_of(judgements: Collection[Judgement]) -> dict[int, dict[str, Any]]:
             "drawn_with": judgement.drawn_with,
             "adjudicated": adjudicated,
         }
+        if criteria[number].marks_spans and judgement.rating:
+            stored = values_of(judgement.rating.values).get(number)
+            by_judgement[judgement.pk]["spans"] = None if stored is None else records_of(stored)
     return by_judgement
 
 
@@ -182,6 +203,7 @@ def _record(
     rating: Rating, criteria: dict[int, Criterion], candidates: dict[int, str], *, names: bool, current: bool
 ) -> dict[str, Any]:
     item, values = rating.assignment.item, values_of(rating.values)
+    marked = any(criterion.marks_spans for criterion in criteria.values())
     other = None if item.is_ranked else item.other_response
     order = rating.assignment.order if item.is_ranked else []
     return {
@@ -211,6 +233,7 @@ def _record(
         "id": _row_id(item.row),
         "kind": rating.kind,
         "skipped": rating.reason,
+        **({"spans": _spans_by_name(criteria, values) or None} if marked else {}),
     }
 
 
@@ -254,7 +277,9 @@ def csv_lines(
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
     columns = (*RATING_COLUMNS, *LATER_COLUMNS, *(TEXTS if texts else ()))
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
+    marked = [criterion.name for criterion in evaluation.criteria.values() if criterion.marks_spans]
     heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria] + ["shown_order"]
+    heads += [prefix + name for prefix in (SPANS, DECIDED + SPANS) for name in marked]
     rows = (
         [
             *(record[column] for column in columns),
@@ -262,6 +287,11 @@ def csv_lines(
             *(_cell((record["adjudicated"] or {}).get(name)) for name in criteria),
             *((record["outcome"] or {}).get(name) for name in criteria),
             _cell(record["shown_order"] or None),
+            *(
+                _cell((record[spans] or {}).get(name))
+                for spans in ("spans", "adjudicated_spans")
+                for name in marked
+            ),
         ]
         for record in records(evaluation, names=names, history=history, texts=texts)
     )

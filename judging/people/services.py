@@ -20,6 +20,7 @@ from evalsite.webhooks.kinds import Event
 from judging.core.people.criteria import Criterion
 from judging.core.people.ranking import FEWEST_RANKED, MOST_RANKED
 from judging.core.people.sampling import first_sides, shuffled
+from judging.core.people.spans import MOST_LABELS
 from judging.engine.rubric_rows import unreadable_rows
 from judging.people.assignments import audit, locked, raters_add, release, tell_raters
 from judging.people.blindness import HIDEABLE, checked_names, proposed_names
@@ -129,6 +130,7 @@ def _refuse_impossible(choice: ItemChoice, criteria: Sequence[Criterion], terms:
     names = [criterion.name for criterion in criteria]
     if not names or len(set(names)) < len(names):
         raise ValidationError(_("Add at least one criterion; names must be unique."))
+    _refuse_spans(choice, criteria)
     compares = any(criterion.compares for criterion in criteria)
     if not choice.scheme and compares:
         raise ValidationError(_("A comparison needs two answers side by side."))
@@ -144,6 +146,16 @@ def _refuse_impossible(choice: ItemChoice, criteria: Sequence[Criterion], terms:
         raise ValidationError(_("Choose three to six candidates to rank."))
     if choice.scheme and not compares:
         raise ValidationError(_("Side by side, at least one criterion must say which answer is better."))
+
+
+def _refuse_spans(choice: ItemChoice, criteria: Sequence[Criterion]) -> None:
+    spans = [criterion for criterion in criteria if criterion.marks_spans]
+    if spans and choice.scheme:
+        raise ValidationError(_("Spans are marked in a single answer: rate the answers one at a time."))
+    if len(spans) > 1:
+        raise ValidationError(_("Only one criterion can mark spans; give it all labels."))
+    if any(not 0 < len(criterion.categories) <= MOST_LABELS for criterion in spans):
+        raise ValidationError(_("Spans need 1 to 9 labels."))
 
 
 def _with_rubrics(sampled: SampledItems, version: Version) -> tuple[SampledItems, int]:

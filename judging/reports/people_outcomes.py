@@ -70,7 +70,7 @@ def rated_criteria(run: Run) -> list[RatedCriterion]:
 
 def _alike(a: Criterion, b: Criterion) -> bool:
     """Whether both take the same values."""
-    return (a.gives, a.choices) == (b.gives, b.choices)
+    return (a.gives, a.choices, a.categories) == (b.gives, b.choices, b.categories)
 
 
 def _merged(a: RatedCriterion, b: RatedCriterion) -> RatedCriterion:

@@ -5,7 +5,7 @@ All figures come from the report's document.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from judging.core.charts.axis import tick_text
 from judging.core.charts.inline import mini_interval
 from judging.core.people.criteria import Criterion
 from judging.core.people.item_outcomes import ItemKind
+from judging.core.people.spans import SEVERITIES
 from judging.core.statistics.document import bins_of
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.headline import headline_of
@@ -165,20 +166,33 @@ def _rated(
     cells = {
         name: of[criterion.name] for name, of in document["people_candidates"].items() if criterion.name in of
     }
-    lines = [_line(name, cell, criterion, undecided.get(name, 0), series) for name, cell in cells.items()]
+    ends = _ends(criterion, cells.values())
+    lines = [
+        _line(name, cell, criterion, ends, undecided.get(name, 0), series) for name, cell in cells.items()
+    ]
     lines.sort(key=lambda line: -(line.value if line.value is not None else -1e9))
     return lines
 
 
-def _ends(criterion: Criterion) -> tuple[float, float]:
+def _ends(criterion: Criterion, cells: Iterable[Document]) -> tuple[float, float]:
+    """The ends of the chart's axis: of the scale, without one from the lowest figure to 0."""
+    if criterion.marks_spans:
+        figures = [cell[key] for cell in cells for key in ("mean", "ci_low", "ci_high")]
+        drawn = [figure for figure in figures if figure is not None]
+        return min([float(max(SEVERITIES)), *drawn]), max([0.0, *drawn])
     numbers = [float(choice) for choice in criterion.choices if not isinstance(choice, str)]
     return (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
 
 
 def _line(
-    name: str, cell: Document, criterion: Criterion, undecided: int, series: Mapping[str, int]
+    name: str,
+    cell: Document,
+    criterion: Criterion,
+    ends: tuple[float, float],
+    undecided: int,
+    series: Mapping[str, int],
 ) -> CandidateLine:
-    ends, values = _ends(criterion), ValueFormat()
+    values = ValueFormat()
     figures = [cell[key] for key in ("mean", "ci_low", "ci_high")]
     if criterion.gives == PASS_FAIL:
         figures, values = [cell.get(key) for key in ("rate", "rate_ci_low", "rate_ci_high")], RATE

@@ -2,6 +2,7 @@
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { attend, elapsed, foldReference, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
+import { SpanMarker } from "./desk/spans.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
@@ -14,6 +15,7 @@ const skipping = document.getElementById("skip");
 const form = new VerdictForm(document.getElementById("verdict"), toAnswer);
 const dialog = document.getElementById("reading");
 const understood = document.getElementById("reading-form");
+const marker = new SpanMarker(form);
 const submissions = new SubmissionQueue(items.dataset.store, { stored, refused, waiting, empty });
 const queue = []; // next articles
 const submitted = []; // {article, key, values, comment}: submitted by this page, newest last
@@ -69,6 +71,7 @@ function show(article, values, comment) {
   article.hidden = false;
   foldReference(article);
   form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment, article.querySelector("template"));
+  marker.open(article);
   press("difference", false);
   restart();
   article.focus({ preventScroll: true });
@@ -577,9 +580,9 @@ function letter(key, action) {
   keep(key.toUpperCase(), action);
 }
 
-for (const digit of "0123456789") keep(digit, () => form.digit(digit));
-keep("ArrowLeft", () => form.move(-1));
-keep("ArrowRight", () => form.move(1));
+for (const digit of "0123456789") keep(digit, () => (marker.active ? marker : form).digit(digit));
+keep("ArrowLeft", (event) => (marker.active ? marker.step(-1, event.shiftKey) : form.move(-1)));
+keep("ArrowRight", (event) => (marker.active ? marker.step(1, event.shiftKey) : form.move(1)));
 keep("ArrowUp", () => form.select(form.at - 1));
 keep("ArrowDown", () => form.select(form.at + 1));
 keep("Enter", submit);
@@ -590,10 +593,22 @@ letter("s", actions.skip);
 letter("p", actions.mine);
 letter("d", actions.difference);
 letter("g", () => actions.guideline());
-keep("Escape", () => showGuideline(false));
+keep("Escape", () => (marker.active ? marker.leave() : null, showGuideline(false)));
 letter("c", () => form.form.elements.comment.focus());
 letter("r", () => current && toggleReasoning(current));
 letter("l", () => setStatus(toggleTogether() ? status.dataset.together : status.dataset.apart));
+
+/** A key that only marks spans. */
+function marking(key, action) {
+  keep(key, () => marker.active && action());
+}
+
+if (form.form.querySelector("[data-marker]")) {
+  for (const [place, key] of [..."qwe"].entries()) for (const either of [key, key.toUpperCase()]) marking(either, () => marker.severity(place));
+  for (const [key, step] of Object.entries({ j: 1, J: 1, k: -1, K: -1 })) marking(key, () => marker.turn(step));
+  for (const key of ["Delete", "Backspace"]) marking(key, () => marker.remove());
+  for (const [key, start, end] of [["<", -1, 0], [">", 1, 0], [",", 0, -1], [".", 0, 1]]) marking(key, () => marker.nudge(start, end));
+}
 
 setInterval(() => (!current || failure) && lookForMore(), LOOK_AGAIN);
 setInterval(() => document.visibilityState === "visible" && current && stirredWithin(STAY_LEASED) && lookForMore(), STAY_LEASED);

@@ -22,11 +22,13 @@ from datasets.core.kinds import (
     PASS_FAIL,
     RANK,
     SCORE,
+    SPANS,
     THREE_STEPS,
     turned,
 )
 from datasets.core.kinds import FREE_TEXT as FREE_TEXT_KIND
 from judging.core.people.ranking import by_answer, by_place, is_ranking, places_of, ranking_of
+from judging.core.people.spans import problem_of_spans, spans_of, spans_text, sum_of
 from judging.core.values import NO_SCORE, Outcome, Value
 
 Scale = Literal[
@@ -42,6 +44,7 @@ Scale = Literal[
     "mark",
     "rank",
     "place",
+    "spans",
 ]
 
 GIVES: dict[Scale, str] = {
@@ -57,6 +60,7 @@ GIVES: dict[Scale, str] = {
     "mark": CATEGORY,
     "rank": RANK,
     "place": CATEGORY,
+    "spans": SPANS,
 }
 """The kind of verdict that people give on a scale."""
 COMPARING = tuple(scale for scale, kind in GIVES.items() if kind == COMPARISON)
@@ -82,9 +86,10 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
     scale: "five" 1–5, "ten" 1–10, "pass_fail", "yes_no", "categories" (one of `categories`), "text" (free), "steps"
     (A>>B … B>>A), "gsb" (whether the first answer is good, same or bad compared with the other), "checklist" (a "mark"
-    for each criterion of the row's rubric), "rank" (a "place" for each answer of the item). `both_bad` is for
-    comparisons only. `lines`: of a checklist about a certain row, the texts of its rubric's criteria; of a ranking of a
-    certain item, the letters of its answers; of a place, those among which it is.
+    for each criterion of the row's rubric), "rank" (a "place" for each answer of the item), "spans" (each labelled with
+    one of `categories`). `both_bad` is for comparisons only. `lines`: of a checklist about a certain row, the texts of
+    its rubric's criteria; of a ranking of a certain item, the letters of its answers; of a place, those among which it
+    is; of spans that are adjudicated, those to choose from. `length`: of spans in a certain answer, its code points.
     """
 
     name: str
@@ -94,6 +99,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
     both_bad: bool = False
     lines: tuple[str, ...] = ()
+    length: int = 0
     min_score: float = 1
     max_score: float = 5
 
@@ -110,6 +116,16 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     def ranks(self) -> bool:
         """Whether it ranks the answers of an item."""
         return self.gives == RANK
+
+    @property
+    def marks_spans(self) -> bool:
+        """Whether passages of an answer are marked."""
+        return self.gives == SPANS
+
+    @property
+    def is_written(self) -> bool:
+        """Whether raters send a text instead of one of its choices."""
+        return self.gives in (FREE_TEXT_KIND, SPANS)
 
     @property
     def by_line(self) -> bool:
@@ -135,15 +151,19 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.scale == "place":
             return tuple(range(1, len(self.lines) + 1))
+        if self.marks_spans:
+            return self.lines
         return MARKS if self.scale == "mark" else self.categories
 
     def to_json(self) -> str:
         low, high = _BOUNDS.get(self.scale, (1, 5))
         fields = msgspec.structs.asdict(msgspec.structs.replace(self, min_score=low, max_score=high))
-        del fields["lines"]  # of a row
-        return msgspec.json.encode(
-            fields | ({"gives": CHECKLIST} if self.gives == CHECKLIST else {})
-        ).decode()
+        del fields["lines"], fields["length"]  # of an item
+        if self.gives == CHECKLIST:
+            fields["gives"] = CHECKLIST
+        if self.marks_spans:
+            fields["scale_declared"] = False
+        return msgspec.json.encode(fields).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Criterion:
@@ -155,7 +175,8 @@ _decode = msgspec.json.Decoder(Criterion).decode
 
 
 class ValuesRefused(Exception):
-    """Some values are invalid: {criterion number: code}; the codes are missing, not_on_scale, too_long, unknown."""
+    """Some values are invalid: {criterion number: code}; the codes are missing, not_on_scale, too_long, too_many,
+    unknown."""
 
     def __init__(self, codes: Mapping[int, str]) -> None:
         super().__init__(", ".join(f"{number}: {code}" for number, code in codes.items()))
@@ -174,6 +195,8 @@ def problem_of(criterion: Criterion, value: Any) -> str:
         return _problem_of_marks(criterion, value)
     if criterion.ranks:
         return _problem_of_places(criterion, value)
+    if criterion.marks_spans:
+        return problem_of_spans(value, criterion.categories, criterion.length)
     fits = any(type(value) is type(choice) and value == choice for choice in criterion.choices)
     return "" if fits else "not_on_scale"
 
@@ -215,8 +238,15 @@ def accepted(criteria: Mapping[int, Criterion], values: Mapping[int, Any]) -> di
 
 
 def _stored(criterion: Criterion, value: Value) -> Value:
-    """A valid value as it is stored: rankings that say the same are equal."""
+    """A valid value as it is stored: rankings and spans that say the same are equal."""
+    if criterion.marks_spans:
+        return spans_text(spans_of(str(value)))
     return ranking_of(places_of(str(value))) if criterion.ranks else value
+
+
+def counted_value(criterion: Criterion, value: Value) -> Value:
+    """What a stored value counts as in figures: of spans their sum."""
+    return sum_of(str(value)) if criterion.marks_spans else value
 
 
 def canonical(
@@ -265,7 +295,7 @@ def outcome_of(criterion: Criterion, value: Value | None) -> Outcome:
         return Outcome(NO_SCORE, reason=LEFT_EMPTY)
     if criterion.gives == FREE_TEXT_KIND:
         return Outcome(NO_SCORE, reason=FREE_TEXT, detail=str(value))
-    return Outcome("scored", value)
+    return Outcome("scored", counted_value(criterion, value))
 
 
 MOST_SECONDS = 3600.0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES
+from datasets.core.kinds import BOTH_BAD, COMPARISON_CODES, SCORE, SPANS
 from judging.core.people.criteria import Criterion
 from judging.core.people.ranking import pairs_of
 from judging.core.values import Value
@@ -18,14 +18,14 @@ KINDS: tuple[ItemKind, ...] = ("agreed", "equal", "split", "near", "single")
 def kind_of_item(criterion: Criterion, values: Sequence[Value]) -> ItemKind:
     """`agreed`: all ratings give one value, or scores within one step; `equal`: the agreed value is a tie; `split`: two
     raters contradict (other side of a pair, other label, pass against fail, scores two or more steps apart); `near`:
-    neither; `single`: one rating. `values`: at least one, canonical."""
+    neither; `single`: one rating. `values`: at least one, canonical, of spans their sums, in which a step is 1."""
     if len(values) == 1:
         return "single"
     if criterion.ranks:
         return _kind_of_rankings([str(value) for value in values])
     if criterion.compares:
         return _kind_of_comparison([str(value) for value in values])
-    if criterion.scale in ("five", "ten"):
+    if criterion.gives in (SCORE, SPANS):
         numbers = [float(value) for value in values if not isinstance(value, str)]
         return "agreed" if max(numbers) - min(numbers) <= 1 else "split"
     return "agreed" if len(set(values)) == 1 else "split"

@@ -12,14 +12,15 @@ from io import StringIO
 from typing import Any
 from uuid import UUID
 
-from datasets.core.kinds import PASS_FAIL
+from datasets.core.kinds import PASS_FAIL, SCORE
+from datasets.core.kinds import SPANS as SPANS_KIND
 from datasets.core.own_exports import is_own_table, text_of_cell
 from judging.core.people.criteria import Criterion, active_seconds
 from judging.core.results_file.fields import Refusal
 from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 
-VALUE = "value: "
+VALUE, SPANS = "value: ", "spans: "
 _TRUE, _FALSE = ("true", "1", "yes", "pass"), ("false", "0", "no", "fail")
 _MOST = 2**31
 
@@ -27,7 +28,7 @@ _MOST = 2**31
 @dataclass(frozen=True, slots=True)
 class RatingLine:
     """A verdict from a file, with values by criterion name; of a checklist the marks by criterion id, of a ranking the
-    places by candidate, or one text.
+    places by candidate, or one text; of spans {"score", "spans"}.
 
     What it is about is given by `item`, or by `row`, `candidate` and, for two answers, `other`; a ranking by candidates
     needs only the row. `shown_order`: of a ranking, the candidates.
@@ -100,19 +101,22 @@ def _from_cells(cells: dict[str, str], scales: Mapping[str, Criterion]) -> dict[
     """Convert a table row's texts; empty cells are left out."""
     record: dict[str, Any] = {}
     values: dict[str, Any] = {}
+    spans: dict[str, Any] = {}
     for head, text in cells.items():
         if not text:
             continue
         if head.startswith(VALUE):
             name = head.removeprefix(VALUE)
             values[name] = _value(scales.get(name), text)
+        elif head.startswith(SPANS):
+            spans[head.removeprefix(SPANS)] = _json_or_text(text)
         elif head in ("current", "set_aside"):
             record[head] = text.lower() not in _FALSE
         elif head == "shown_order":
             record[head] = _json_or_text(text)
         else:
             record[head] = _number(text) if head in _NUMBERS else text
-    return record | {"values": values}
+    return record | {"values": values, "spans": spans}
 
 
 _NUMBERS = ("item", "row", "answer", "other_answer", "shown_first", "seconds", "guideline_version")
@@ -127,7 +131,7 @@ def _number(cell: str) -> Any:
 
 
 def _value(criterion: Criterion | None, cell: str) -> Any:
-    if criterion is not None and criterion.scale in ("five", "ten"):
+    if criterion is not None and criterion.gives in (SCORE, SPANS_KIND):
         return _number(cell)
     if criterion is not None and criterion.gives == PASS_FAIL:
         low = cell.lower()
@@ -154,7 +158,7 @@ def _rating(line: int, record: dict[str, Any]) -> RatingLine:
     return RatingLine(
         line=line,
         rater=rater.strip(),
-        values=values,
+        values=_with_spans(values, record.get("spans")),
         key=_key(record.get("key")),
         item=_whole(record, "item"),
         row=_whole(record, "row"),
@@ -177,6 +181,15 @@ def _can_be_value(value: Any) -> bool:
     if isinstance(value, dict):
         return all(mark is None or isinstance(mark, bool | int | str) for mark in value.values())
     return isinstance(value, bool | int | float | str)
+
+
+def _with_spans(values: dict[str, Any], spans: Any) -> dict[str, Any]:
+    """The values, of spans {"score": the value beside them or None, "spans": [...]}."""
+    if spans is None:
+        return values
+    if not isinstance(spans, dict):
+        raise Refusal("spans")
+    return values | {name: {"score": values.get(name), "spans": marked} for name, marked in spans.items()}
 
 
 def _key(key: Any) -> UUID | None:

@@ -11,7 +11,7 @@ from django.db.models import Count
 from judging.core.people.criteria import Criterion
 from judging.core.people.guideline_shift import RatedAgain, Shift, guideline_shift
 from judging.people.guidelines.models import GuidelineVersion, VersionRepeat
-from judging.people.labels import values_of
+from judging.people.labels import counted_values
 from judging.people.models import Assignment, Evaluation
 from judging.records.seal import sealed_items
 
@@ -73,6 +73,7 @@ def version_lines(evaluation: Evaluation) -> list[VersionLine]:
 def _rated_again(evaluation: Evaluation) -> dict[int, dict[int, list[RatedAgain]]]:
     """{version: {criterion number: values before and after}} of repeats rated under their version whose first rating in
     force carries an earlier one."""
+    criteria = evaluation.criteria
     again = Assignment.objects.counted().filter(evaluation=evaluation, item__version_repeat__isnull=False)
     again = again.exclude(item__row__in=sealed_items(evaluation.run))
     parts = ("rater", "item__repeat_of", "item__row", "item__version_repeat__version__number")
@@ -81,7 +82,7 @@ def _rated_again(evaluation: Evaluation) -> dict[int, dict[int, list[RatedAgain]
         evaluation=evaluation, item__in=[of for _, of, *_rest in repeats]
     )
     before = {
-        (rater, item): (version, values_of(text))
+        (rater, item): (version, counted_values(criteria, text))
         for rater, item, version, text in first.values_list(
             "rater", "item", "rating__guideline_version", "rating__values"
         )
@@ -91,7 +92,7 @@ def _rated_again(evaluation: Evaluation) -> dict[int, dict[int, list[RatedAgain]
         earlier, values = before.get((rater, of), (number, {}))
         if carried != number or earlier >= number:
             continue
-        for criterion, value in values_of(text).items():
+        for criterion, value in counted_values(criteria, text).items():
             if criterion in values:
                 pairs[number][criterion].append(RatedAgain(row, values[criterion], value))
     return pairs

@@ -20,7 +20,15 @@ from evalsite.access import May
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.people.parts import Part, joined, parts_of
 from judging.people.access import get_evaluation, get_item, rates_here
-from judging.people.adjudication import LEAST, ClosedTest, adjudicate, differing, verdicts, with_questions
+from judging.people.adjudication import (
+    LEAST,
+    ClosedTest,
+    adjudicate,
+    differing,
+    verdicts,
+    with_choices,
+    with_questions,
+)
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import (
@@ -31,6 +39,7 @@ from judging.people.labels import (
     value_label,
     values_of,
 )
+from judging.people.marked_spans import marked_in
 from judging.people.models import Evaluation, Item
 
 SHOWN = 200
@@ -143,12 +152,15 @@ def item(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     if rates_here(request, evaluation.run):
         return render(request, "reports/hidden.html", {"run": evaluation.run})
     item = get_item(evaluation, number)
-    criteria = criteria_for(evaluation, item)
+    criteria = with_choices(criteria_for(evaluation, item), verdicts(item))
     form = DecisionForm(request.POST or None, criteria)
     if request.method == "POST" and form.is_valid() and _decide(request, item, form):
         messages.success(request, _("Decided. The original ratings are unchanged."))
         return redirect(_within(request, _following(evaluation, slug, number, _least(request))))
-    said = [(labelled_values(criteria, values), comment) for values, comment in verdicts(item)]
+    said = [
+        (labelled_values(criteria, values), comment, marked_in(criteria, item, values))
+        for values, comment in verdicts(item)
+    ]
     before = item.adjudications.select_related("by").order_by("-pk")
     earlier = [
         (labelled_values(criteria, values_of(adjudication.values)), adjudication) for adjudication in before

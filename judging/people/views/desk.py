@@ -29,9 +29,9 @@ from judging.core.people.parts import joined, parts_of
 from judging.people import assignments, ratings, selectors
 from judging.people.access import get_evaluation, get_own_assignment
 from judging.people.guidelines.reading import guideline_texts, reading_due
-from judging.people.item_criteria import asks_by_item, criteria_for
+from judging.people.item_criteria import asks_by_item, criteria_for, marks_spans
 from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
-from judging.people.labels import choices_of, problems_of, refusal_sentence, saved_sentence
+from judging.people.labels import SEVERITY_NAMES, choices_of, problems_of, refusal_sentence, saved_sentence
 from judging.people.models import Assignment, Evaluation, Rating, SkipReason
 from judging.people.qualification import queue
 from judging.people.qualification.feedback import training_feedback
@@ -217,7 +217,7 @@ def values_from(request: HttpRequest, criteria: dict[int, Criterion]) -> dict[in
         place = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else -1
         chosen = part.criterion.choices
         by_key[part.key] = (
-            text if part.criterion.scale == "text" else chosen[place] if 0 <= place < len(chosen) else text
+            text if part.criterion.is_written else chosen[place] if 0 <= place < len(chosen) else text
         )
     return joined(criteria, by_key)
 
@@ -293,6 +293,7 @@ def _page(
         "skip_reasons": SkipReason.choices,
         "key": uuid4(),
         "compares": any(criterion.compares and not criterion.ranks for criterion in criteria.values()),
+        "marks_spans": marks_spans(evaluation),
         "ranks": any(criterion.ranks for criterion in criteria.values()),
         "until": max(assignment.lease_until for assignment in shown).isoformat() if shown else "",
     }
@@ -317,6 +318,7 @@ def _parts_shown(
                 (choice, choice.place == places.get(part.key)) for choice in choices_of(part.criterion)
             ],
             "text": places.get(part.key, ""),
+            "severities": [(severity, *told) for severity, told in SEVERITY_NAMES.items()],
             "error": (errors or {}).get(part.number, ""),
         }
         for part in parts_of(criteria)

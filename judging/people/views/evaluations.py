@@ -43,6 +43,7 @@ from judging.people.labels import (
     labelled_values,
     values_of,
 )
+from judging.people.marked_spans import marked_by_raters
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -288,6 +289,7 @@ def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
             (rating, labelled_values(criteria, values_of(rating.values), names), skipped.get(rating.reason))
             for rating in (() if sealed else ratings.order_by("pk"))
         ],
+        "marked": [] if sealed else marked_by_raters(criteria, item, ratings.order_by("pk")),
         "decisions": [
             (adjudication, labelled_values(criteria, values_of(adjudication.values), names))
             for adjudication in (() if sealed else decisions)
@@ -295,6 +297,7 @@ def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
         "sealed": ratings.count() + decisions.count() if sealed else 0,
         "kinds": labelled_kinds(criteria, item_kinds(evaluation, [item.pk]).get(item.pk, {})),
         "gold": labelled_gold(criteria, values_of(item.gold), names),
+        "gold_possible": not all(criterion.is_written for criterion in criteria.values()),
         "values_form": GoldValuesForm(None, criteria=criteria) if item.counts and not item.assigned else None,
         "others": active.exclude(assignments__item=item).select_related("user"),
     }

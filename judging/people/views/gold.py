@@ -70,7 +70,7 @@ class GoldPlaceForm(forms.Form):
 
 
 class GoldValuesForm(forms.Form):
-    """The correct value of each criterion that is not free text, others that are accepted, and the reason."""
+    """The correct value of each criterion that is chosen, others that are accepted, and the reason."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class GoldValuesForm(forms.Form):
     ) -> None:
         super().__init__(data, initial=_initial(criteria, values or {}) | {"reason": reason})
         self.criteria = criteria
-        self.parts = [part for part in parts_of(criteria) if part.criterion.scale != "text"]
+        self.parts = [part for part in parts_of(criteria) if not part.criterion.is_written]
         for part in self.parts:
             criterion = part.criterion
             choices = [

@@ -140,8 +140,8 @@ def _criteria(sent: QueryDict | None, form: EvaluationForm, about: Run | None) -
     if sent is None or f"{_PREFIX}-TOTAL_FORMS" not in sent:
         return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(scale, about))
     others = {offer.proposes for offer in form.offered.values()} - {scale}
-    if sent.get("part") == "criteria" and any(_as_proposed(sent, other) for other in others):
-        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(scale))
+    if sent.get("part") == "criteria" and any(_as_proposed(sent, other, about) for other in others):
+        return CriteriaForms(prefix=_PREFIX, initial=proposed_criteria(scale, about))
     total = str(sent[f"{_PREFIX}-TOTAL_FORMS"])
     if "more" in sent and total.isdecimal() and len(total) == 1:
         sent = sent.copy()
@@ -151,11 +151,16 @@ def _criteria(sent: QueryDict | None, form: EvaluationForm, about: Run | None) -
     return CriteriaForms(sent, prefix=_PREFIX)
 
 
-def _as_proposed(sent: QueryDict, scale: Scale) -> bool:
+def _as_proposed(sent: QueryDict, scale: Scale, about: Run | None) -> bool:
     """Whether the criteria are still the proposed ones with this scale."""
-    (proposed,) = proposed_criteria(scale)
-    typed = [sent.get(f"{_PREFIX}-{field}") for field in ("TOTAL_FORMS", "0-name", "0-scale", "0-guideline")]
-    return typed == ["1", proposed["name"], proposed["scale"], ""]
+    proposed = proposed_criteria(scale, about)
+    fields = ("name", "scale", "categories", "guideline")
+    typed = [
+        [sent.get(f"{_PREFIX}-{place}-{field}", "").replace("\r\n", "\n") for field in fields]
+        for place in range(len(proposed))
+    ]
+    expected = [[str(criterion.get(field) or "") for field in fields] for criterion in proposed]
+    return sent.get(f"{_PREFIX}-TOTAL_FORMS") == str(len(proposed)) and typed == expected
 
 
 def _valid(form: EvaluationForm, criteria: Any) -> bool:

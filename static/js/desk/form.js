@@ -58,7 +58,7 @@ export class VerdictForm {
   complete(word) {
     const values = this.values;
     const lacking = this.criteria.filter((one) => "required" in one.dataset && !(values[one.dataset.criterion] ?? "").trim());
-    for (const criterion of lacking) this.complain(criterion, word);
+    for (const criterion of lacking) this.complain(criterion, criterion.querySelector("[data-marker]")?.dataset.choose ?? word);
     if (lacking.length) this.select(this.criteria.indexOf(lacking[0]), true);
     return !lacking.length;
   }
@@ -82,7 +82,7 @@ export class VerdictForm {
     this.selected(this.current, enter);
     if (!enter) return;
     this.current.scrollIntoView({ block: "nearest" });
-    (this.current.querySelector("textarea") ?? this.current).focus({ preventScroll: true });
+    (this.current.querySelector("textarea:not([hidden])") ?? this.current).focus({ preventScroll: true });
   }
 
   /** Scores the first criterion with a scale from the active one on, and selects the next one, even if it has a value. */

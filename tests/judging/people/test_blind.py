@@ -99,6 +99,20 @@ def test_no_answer_to_a_rater_who_ranks_names_a_model(
     assert any("v0.3" in whole(response) for response in responses)
 
 
+def test_no_answer_to_a_rater_who_marks_spans_names_a_model(
+    project: Project, rita: User, client_of: ClientOf
+) -> None:
+    version = a_version(project, rows=4, models=("one",))
+    Candidate.objects.update(name=SECRETS[0])
+    errors = Criterion(name="Errors", scale="spans", categories=("Style",))
+    evaluation = make_evaluation(
+        project, [rita], version=version, side_by_side=False, criteria=[errors], repeat_share=0.5
+    )
+    responses = list(asked(client_of(rita), evaluation, rita, "[]"))
+    assert [response.request["PATH_INFO"] for response in responses if SECRETS[0] in whole(response)] == []
+    assert any("data-spans" in whole(response) for response in responses)
+
+
 def test_the_rating_sees_an_item_and_nobody_elses(
     evaluation: Evaluation, rita: User, bob: User, client_of: ClientOf
 ) -> None:

@@ -69,7 +69,7 @@ def rows_are(version: Version, raw: dict[str, Any]) -> Version:
 @pytest.mark.parametrize("origin", ["attach", "run", "repair"])
 def test_what_began_as_legacy_opens_side_by_side_after_answers_came(project: Project, origin: str) -> None:
     version = made_of(legacy(project, False), origin)
-    assert codes(version) == ["reference", "single", "as_it_stands"]
+    assert codes(version) == ["reference", "single", "as_it_stands", "spans"]
 
 
 def test_a_legacy_file_stays_one_when_another_is_attached_to_it(
@@ -90,7 +90,7 @@ def test_a_legacy_file_stays_one_when_another_is_attached_to_it(
     assert import_version(made.pk)
     made.refresh_from_db()
     assert made.format == "judge_only"
-    assert codes(made) == ["reference", "single", "as_it_stands"]
+    assert codes(made) == ["reference", "single", "as_it_stands", "spans"]
 
 
 def test_legacy_survives_a_chain_of_versions(project: Project) -> None:
@@ -100,6 +100,7 @@ def test_legacy_survives_a_chain_of_versions(project: Project) -> None:
         *PAIRS,
         "single",
         "as_it_stands",
+        "spans",
     ]
 
 
@@ -108,7 +109,7 @@ def test_a_file_read_again_in_another_format_did_not_begin_as_legacy(project: Pr
 
 
 def test_rows_without_references_offer_no_comparison_with_them(project: Project) -> None:
-    assert codes(rows_are(a_version(project), row_of("q"))) == ["single", *PAIRS]
+    assert codes(rows_are(a_version(project), row_of("q"))) == ["single", "spans", *PAIRS]
 
 
 @pytest.mark.parametrize("raw", [row_of("q", "expected"), row_of("q", ref_answer="expected")])
@@ -117,6 +118,7 @@ def test_any_version_whose_rows_carry_references_offers_them(project: Project, r
     assert codes(version) == [
         "single",
         "as_it_stands",
+        "spans",
         "reference",
         "every_pair",
         "balanced",
