@@ -157,8 +157,9 @@ def look_at(reader: Page, address: str, language: str) -> None:
 
 @dataclass(frozen=True)
 class Visit:
-    """axe's findings on a page, light and dark, what the page requests (distinct URLs, since pages with progress
-    request the same URL repeatedly), and what makes it wider than the window if words are long."""
+    """axe's findings on a page, light and dark, with the errors of its scripts, what the page requests (distinct
+    URLs, since pages with progress request the same URL repeatedly), and what makes it wider than the window if
+    words are long."""
 
     problems: list[str]
     requested: set[str]
@@ -183,15 +184,19 @@ def visits(site: str, reader: Page, found: tuple[dict[str, str], set[str]]) -> d
 
     network.on("Network.requestWillBeSent", began)
     network.on("Network.loadingFinished", ended)
+    errors: list[str] = []
+    reader.on("pageerror", lambda error: errors.append(f"script: {error}"))
     visited = {}
     for name, address in found[0].items():
         requested.clear()
+        errors.clear()
         look_at(reader, site + address, "en")
         own = {url for url in requested.values() if url.startswith(site) and "favicon" not in url}
         size = sum(sizes.get(url, 0) for url in own)
         problems = reader.evaluate(ASK, [EVERYTHING, True])
         reader.emulate_media(color_scheme="dark")
         problems += [f"dark: {each}" for each in reader.evaluate(ASK, [CONTRAST, True])]
+        problems += errors
         visited[f"{name} {address}"] = Visit(problems, own, size, wider_with_long_words(reader))
     network.detach()
     return visited
