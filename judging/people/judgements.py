@@ -136,8 +136,8 @@ def rating_forget(evaluation: Evaluation, rating: Rating) -> None:
     assignment, item = rating.assignment, rating.assignment.item
     judgements_mark(evaluation, rating, current=False)
     rating.judgements.all().delete()
-    taken = not assignment.extra
-    changes = {"rated": F("rated") - taken, "free": F("free") + (taken and bool(item.needed))}
+    taken = int(not assignment.extra)
+    changes = {"rated": F("rated") - taken, "free": F("free") + (taken if item.needed else 0)}
     if assignment.ratings.count() == 1 and not assignment.draft:
         changes["assigned"] = F("assigned") - 1
         assignment.delete()
