@@ -1,6 +1,7 @@
-"""Try `make run` as a new user: in a fresh clone with an empty DATA_DIR, then a second time. Exits 1 on any problem.
+"""Try the first start as a new user, with an empty data folder, then a second time. Exits 1 on any problem.
 
-    python -m tools.try_run [CLONE]
+    python -m tools.try_run [CLONE]          `make run` in a fresh clone
+    python -m tools.try_run --wheel FILE     `evalsite serve` in a fresh environment with nothing but the wheel
 
 CLONE: a clone made before, which may be installed already (.ci/run installs it beside other packages).
 Checks that the site opens without signing in, the sample run is linked and finishes, every link on the first pages
@@ -20,7 +21,9 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 
@@ -31,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RUN_LINK, FINISHED = re.compile(r'href="(/p/[^"]+/runs/\d+/)"'), 'data-run-state="finished"'
 # on an idle machine, as in tests/deadlines.py
 FIRST_SECONDS, SECOND_SECONDS, SAMPLE_SECONDS = 90.0, 10.0, 90.0
+WHEEL_SECONDS = 8.0
 TIMEOUT = 120.0  # for steps without a time limit of their own
 
 
@@ -91,11 +95,38 @@ def processes_of(data: Path) -> list[str]:
     return [line for line in found if line.strip()]
 
 
-def start(clone: Path, data: Path, port: int) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True)
+class Installation:
+    """How the site is started, and from where. `first_seconds`: at most until the first page of an empty folder."""
+
+    command: Sequence[str]
+    folder: Path
+    first_seconds: float
+
+
+def cloned(clone: Path) -> Installation:
+    """A clone, which `make run` installs; made if it is not there."""
+    if not clone.exists():
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    return Installation(["make", "run"], clone, FIRST_SECONDS)
+
+
+def installed(wheel: Path, folder: Path) -> Installation:
+    """An environment with the wheel and what it depends on, from the package index."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
+    programs = folder / "environment" / "bin"
+    pip = [str(programs / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, str(wheel.resolve())], check=True)
+    return Installation([str(programs / "evalsite"), "serve"], folder, WHEEL_SECONDS)
+
+
+def start(installation: Installation, data: Path, port: int) -> subprocess.Popen[bytes]:
     # A new user has no PYTHON… variables: PYTHONDONTWRITEBYTECODE, for one, would recompile everything at each start.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"DATA_DIR": str(data), "PORT": str(port)}
-    process = subprocess.Popen(["make", "run"], cwd=clone, env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        installation.command, cwd=installation.folder, env=environment, start_new_session=True
+    )
     atexit.register(kill, process)
     return process
 
@@ -113,32 +144,44 @@ def stop(process: subprocess.Popen[bytes], data: Path) -> None:
     wait("the end of every process after Ctrl-C", 10, lambda: not processes_of(data))
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("clone", nargs="?", type=Path, metavar="CLONE")
+    parser.add_argument("--wheel", type=Path, metavar="FILE")
+    chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
-        clone, data, port = Path(*arguments or (name, "evalsite")), Path(name) / "data", free_port()
-        if not clone.exists():
-            subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-        process = start(clone, data, port)
-        site = Site(port)
-        wait("installing", 1200, lambda: (clone / ".venv" / ".runs").exists() or process.poll() is not None)
-        _, seconds = wait("the first page", FIRST_SECONDS, lambda: site.get("/"))
-        print(f"ok   first page {seconds:.1f} s after the installation")
-        home = site.get("/")
-        found, _ = wait("a link to the sample's run", TIMEOUT, lambda: RUN_LINK.findall(site.get("/")))
-        path = str(found[0])  # type: ignore[index]
-        _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: FINISHED in site.get(path))
-        print(f"ok   the sample was judged {seconds:.1f} s later")
-        seen = links(home) | links(site.get(path))
-        bad = {link: status for link in sorted(seen) if (status := site.status(link)) != 200}
-        if bad:
-            sys.exit(f"FAIL links that do not answer: {bad}")
-        print(f"ok   {len(seen)} links answer")
-        stop(process, data)
-        process = start(clone, data, port)
-        _, seconds = wait("the first page of the second start", SECOND_SECONDS, lambda: site.get("/"))
-        print(f"ok   second start: first page after {seconds:.1f} s")
-        stop(process, data)
+        folder = Path(name)
+        if chosen.wheel:
+            try_start(installed(chosen.wheel, folder), folder / "data")
+        else:
+            try_start(cloned(chosen.clone or folder / "evalsite"), folder / "data")
+
+
+def try_start(installation: Installation, data: Path) -> None:
+    """Start it twice; see above."""
+    port = free_port()
+    process, site = start(installation, data, port), Site(port)
+    if installation.command[0] == "make":
+        marker = installation.folder / ".venv" / ".runs"
+        wait("installing", 1200, lambda: marker.exists() or process.poll() is not None)
+    _, seconds = wait("the first page", installation.first_seconds, lambda: site.get("/"))
+    print(f"ok   first page {seconds:.1f} s after the installation")
+    home = site.get("/")
+    found, _ = wait("a link to the sample's run", TIMEOUT, lambda: RUN_LINK.findall(site.get("/")))
+    path = str(found[0])  # type: ignore[index]
+    _, seconds = wait("the sample's end", SAMPLE_SECONDS, lambda: FINISHED in site.get(path))
+    print(f"ok   the sample was judged {seconds:.1f} s later")
+    seen = links(home) | links(site.get(path))
+    bad = {link: status for link in sorted(seen) if (status := site.status(link)) != 200}
+    if bad:
+        sys.exit(f"FAIL links that do not answer: {bad}")
+    print(f"ok   {len(seen)} links answer")
+    stop(process, data)
+    process = start(installation, data, port)
+    _, seconds = wait("the first page of the second start", SECOND_SECONDS, lambda: site.get("/"))
+    print(f"ok   second start: first page after {seconds:.1f} s")
+    stop(process, data)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -27,6 +27,14 @@ class Page(Schema, Generic[Item]):
     next: str | None
 
 
+OR_FILE: dict[str, Any] = {
+    "responses": {
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    }
+}
+"""The description (`openapi_extra`) of a list that also comes as a file, with `form`."""
+
+
 def cursor_of(place: Any) -> str | None:
     """A place in a list as an opaque text; None: no further page."""
     if place is None:

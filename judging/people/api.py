@@ -20,7 +20,7 @@ from pydantic import AwareDatetime
 from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
-from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
+from evalsite.api.lists import OR_FILE, Cursor, Id, Limit, Page, cursor_of, number_at
 from evalsite.api.uploads import answer_upload, multipart, one_file_of
 from evalsite.api.waiting import Wait, wait_until
 from evalsite.web.headers import download_headers
@@ -189,7 +189,13 @@ def end_pilot(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, Any]
     return evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
 
 
-@router.get(f"{EVALUATION}/ratings", response=Page[dict[str, Any]], url_name=RATINGS, summary="Ratings")
+@router.get(
+    f"{EVALUATION}/ratings",
+    response=Page[dict[str, Any]],
+    url_name=RATINGS,
+    summary="Ratings",
+    openapi_extra=OR_FILE,
+)
 def ratings(
     request: HttpRequest,
     slug: str,

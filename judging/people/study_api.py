@@ -15,7 +15,7 @@ from ninja import Field, Router, Schema
 from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
-from evalsite.api.lists import Id
+from evalsite.api.lists import OR_FILE, Id
 from evalsite.web.headers import download_headers
 from judging.people.access import get_evaluation
 from judging.people.models import Evaluation, EvaluationRater
@@ -168,7 +168,12 @@ def study_progress(request: HttpRequest, slug: str, evaluation: Id) -> dict[str,
     return asdict(timeline) | {"missing": dict(timeline.missing)}
 
 
-@router.get(f"{EVALUATION}/payment", response=list[dict[str, Any]], summary="Payment sheet")
+@router.get(
+    f"{EVALUATION}/payment",
+    response=list[dict[str, Any]],
+    summary="Payment sheet",
+    openapi_extra=OR_FILE,
+)
 def payment(
     request: HttpRequest,
     slug: str,
