@@ -52,7 +52,6 @@ NO_PAGES = {
     "desk:item": "a part of the desk",
     "desk:guideline": "a part of the desk",
     "desk:question": "a part of the desk",
-    "trust:watch": "needs a licence by thirty answers, more than the sample has",
     "desk:difference": "a part of the desk",
     "accounts:oidc": "leads to the provider; off",
     "accounts:oidc_back": "comes from the provider; off",
@@ -247,7 +246,8 @@ def prepare(visitor: APIRequestContext, site: str) -> list[str]:
         import_table(visitor, site),
         *look_at_answers(visitor, site),
         *draw_a_test(visitor, site),
-        *license_a_judge(visitor, site),
+        *(licensed := license_a_judge(visitor, site)),
+        watch_a_judge(visitor, site, licensed[0]),
         *begin_a_drill(visitor, site),
         *try_another_judge(visitor, site),
         *evaluate(visitor, site),
@@ -325,7 +325,7 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     drawn_from = f"{align}?source=run-{RUN.split('/')[-2]}"
     wait_for(visitor, site + drawn_from, 'name="labels"')
     labels = found_in(visitor.get(site + drawn_from).text(), r'name="labels".*?<option value="(\d+)"')
-    sizes = {"test": "6", "dev": "8", "train": "4", "overlap": "1"}
+    sizes = {"test": "21", "dev": "1", "train": "1", "overlap": "1"}
     sent = {"source": f"run-{RUN.split('/')[-2]}", "labels": labels, **sizes}
     send(visitor, site, drawn_from, sent, to=align)
     send(visitor, site, "/p/sample/judges/tests/2/close/", {})
@@ -334,6 +334,14 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     licence, _ = send(visitor, site, opening, {"run_metric": judged})
     differing = f"/p/sample/judges/tests/2/disagreements/{judged}/"
     return [licence, differing, f"{differing}suggest/"]
+
+
+def watch_a_judge(visitor: APIRequestContext, site: str, licence: str) -> str:
+    """Watch the licensed judge of the sample, and wait for its first sitting; return the path of the page."""
+    begin = f"{licence}watch/"
+    watch, _ = send(visitor, site, begin, {"sentinels": "30", "schedule": ""})
+    wait_for(visitor, site + watch, "1 of 5 sittings")
+    return watch
 
 
 def begin_a_drill(visitor: APIRequestContext, site: str) -> list[str]:

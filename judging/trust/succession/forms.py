@@ -13,6 +13,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.succession import Margins, Measure
 from judging.endpoints.models import Endpoint
 from judging.endpoints.selectors import endpoints_of
+from judging.runs.forms import EndpointChoice
 
 _HELP = {
     "score": gettext_lazy("Percent of the scale's width by which a candidate's mean may move."),
@@ -45,7 +46,7 @@ class SuccessionForm(MarginForm):
     ) -> None:
         super().__init__(data, measure=measure)
         for number, judge in enumerate(definition.judges):
-            self.fields[f"judge-{number}"] = forms.ModelChoiceField(
+            self.fields[f"judge-{number}"] = EndpointChoice(
                 endpoints_of(project),
                 label=_("Instead of %(judge)s") % {"judge": judge.name},
                 initial=judge.endpoint,

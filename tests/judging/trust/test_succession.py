@@ -140,6 +140,7 @@ def test_another_margin_decides_anew(run: Run, alice: User, page: Client) -> Non
 def test_calls_are_shown_before_it_begins(run: Run, alice: User, page: Client) -> None:
     endpoint = an_endpoint(run.project, "http://127.0.0.1:9/v1")
     address = f"{BASE}new/{run.pk}/0/"
+    assert "object (" not in text_of(page, address)
     assert f"Judge calls {2 * ROWS}" in text_of(page, address)
     response = page.post(address, {"judge-0": endpoint.pk, "margin": "2.5"})
     succession = Succession.objects.get()
