@@ -116,7 +116,7 @@ def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
         settings, report = evidence.document("settings.json"), evidence.document("report.json")
         rows = list(evidence.lines("verdicts")) + list(evidence.lines("ratings"))
         computed, left_out = recomputed_report(evidence, settings, report, rows)
-        inside = {name: report[name] for name in computed}
+        inside = {name: report[name] for name in computed} | {"ranking": without_versions(report["ranking"])}
         if settings["hashes_only"]:
             computed, inside = without_style(computed), without_style(inside)
         differences = [
@@ -194,6 +194,14 @@ def without_style(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_style(each) for name, each in value.items() if name not in STYLE}
     return [without_style(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def without_versions(rankings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rankings without the orders under other versions of a metric, which come from other runs."""
+    return [
+        {**ranking, "orders": [order for order in ranking["orders"] if "version" not in order]}
+        for ranking in rankings
+    ]
 
 
 def _scaled(metric: Mapping[str, Any]) -> ScaledMetric:

@@ -18,6 +18,7 @@ from judging.reports.figures import Figures, current_figures
 from judging.reports.headline import headlines
 from judging.reports.slices import breakdowns_of
 from judging.reports.verdict_shares import with_side_shares, with_verdicts
+from judging.reports.version_orders import with_version_orders
 from judging.teamwork.marks import excluded_by
 from judging.transfer.results_import.opened import evidence_of
 
@@ -34,11 +35,12 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
 
     For the figures see `core.statistics.document`. Additional keys: `run_id`, `version`, `state`, `provisional`,
     `left_out`, `guideline_versions` ({metric: {version: ratings}} where people's ratings mix several), `headline` (see
-    `headlines`), `licences`, `evidence` (see `evidence_of`), `overridden` in each cell, and the shares of verdicts (see
-    `verdict_shares`). Without `figures`, the current ones are used.
+    `headlines`), `licences`, orders under other versions in `ranking`, `evidence` (see `evidence_of`), `overridden` in
+    each cell, and the shares of verdicts (see `verdict_shares`). Without `figures`, the current ones are used.
     """
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())
+    figures_shown = shown_figures(current.report, metrics)
     return {
         "run": run.name,
         "run_id": run.pk,
@@ -51,7 +53,8 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
             name: {str(version): ratings for version, ratings in counts.items()}
             for name, counts in mixed_versions(evaluations_of(run)).items()
         },
-        **shown_figures(current.report, metrics),
+        **figures_shown,
+        "ranking": with_version_orders(figures_shown["ranking"], run),
         "cost": cost_of(run, current.retries),
         "evidence": evidence_of(run),
     }

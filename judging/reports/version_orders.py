@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from judging.records.models import NOT_ENDED, Run, RunMetric
 from judging.reports.outcomes import stored_outcomes
+
+
+def with_version_orders(rankings: Sequence[Mapping[str, Any]], run: Run) -> list[dict[str, Any]]:
+    """The document's rankings, with the orders under other versions of the metric after those of judges and repeats:
+    `by` is `v3`, `version` the number."""
+    versions = orders_of_versions(run) if rankings else {}
+    return [
+        {
+            **ranking,
+            "orders": [
+                *ranking["orders"],
+                *(
+                    {"by": f"v{number}", "version": number, "names": list(names)}
+                    for number, names in versions.get(ranking["metric"], ())
+                ),
+            ],
+        }
+        for ranking in rankings
+    ]
 
 
 def orders_of_versions(run: Run) -> dict[str, list[tuple[int, Sequence[str]]]]:

@@ -33,10 +33,12 @@ def order_view(
     document: Mapping[str, Any],
     metric: str,
     series: Series,
-    versions: Sequence[tuple[int, Sequence[str]]] = (),
+    *,
+    with_versions: bool = True,
 ) -> OrderView | None:
-    """The order of a metric; None without two candidates. The shares are of the judge's own values, so there are none
-    where the report shows corrected ones."""
+    """The order of a metric; None without two candidates. `with_versions`: also those of other runs.
+
+    The shares are of the judge's own values, so there are none where the report shows corrected ones."""
     ranking = next(iter(under(document, "ranking", metric)), None)
     if ranking is None:
         return None
@@ -62,13 +64,15 @@ def order_view(
         orders=[
             (author_name(single["by"]), names_of(single["names"]))
             for single in ranking["orders"]
-            if single["names"] != names
+            if "version" not in single and single["names"] != names
         ],
         versions=[
-            (version, names_of(ranked))
-            for version, ranked in versions
-            if list(ranked) != [name for name in names if name in ranked]
-        ],
+            (single["version"], names_of(single["names"]))
+            for single in ranking["orders"]
+            if "version" in single and single["names"] != [name for name in names if name in single["names"]]
+        ]
+        if with_versions
+        else [],
     )
 
 

@@ -50,7 +50,6 @@ from judging.reports.people_result import CriterionResult, results_of
 from judging.reports.rule_lines import left_out_lines, rule_table
 from judging.reports.services import report_document
 from judging.reports.slices import Slices, default_field
-from judging.reports.version_orders import orders_of_versions
 
 NO_SLICES = "-"
 EVERY_METRIC = "all"  # all metrics in one table
@@ -166,8 +165,7 @@ def view_of(run: Run, stored: RunFigures, links: Links, options: PageOptions) ->
     series = selectors.series_of([run.project_id])[run.project_id]
     results = results_of(run, document, series)
     people = {result.criterion.name: result for result in results if result.rated}
-    versions = orders_of_versions(run) if links.judgements else {}
-    maker = _Maker(run, figures, document, links, series, options, people, versions)
+    maker = _Maker(run, figures, document, links, series, options, people)
     return ReportView(
         document=document,
         fields=fields,
@@ -219,7 +217,6 @@ class _Maker:
     series: Mapping[str, int]
     options: PageOptions
     people: Mapping[str, CriterionResult]
-    versions: Mapping[str, Sequence[tuple[int, Sequence[str]]]]
 
     def metric(self, place: int, metric: ScaledMetric) -> MetricView:
         links, cells = self.links, ranked(self.document, metric.name)
@@ -235,7 +232,9 @@ class _Maker:
             high=metric.high,
             kind=kind or "",
             card=result_card(self.document, metric.name, cells, values, self.series),
-            order=order_view(self.document, metric.name, self.series, self.versions.get(metric.name, ())),
+            order=order_view(
+                self.document, metric.name, self.series, with_versions=bool(self.links.judgements)
+            ),
             board=leaderboard(self._board(metric, cells, pairs, values), self.options.columns),
             licences=[licence_sentence(entry) for entry in under(self.document, "licences", metric.name)],
             notes=[

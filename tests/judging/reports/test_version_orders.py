@@ -56,6 +56,8 @@ def test_the_report_tells_another_order(metric: Metric, version: Version) -> Non
     assert view is not None
     assert view.metrics[0].order is not None
     assert list(view.metrics[0].order.versions) == [(2, "beta and alpha")]
+    (ranking,) = view.document["ranking"]
+    assert ranking["orders"] == [{"by": "v2", "version": 2, "names": ["beta", "alpha"]}]
 
 
 def test_other_data_and_blind_ratings_tell_nothing(
