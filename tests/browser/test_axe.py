@@ -330,7 +330,8 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     send(visitor, site, drawn_from, sent, to=align)
     send(visitor, site, "/p/sample/judges/tests/2/close/", {})
     opening = "/p/sample/judges/tests/2/open/"
-    judged = found_in(visitor.get(site + opening).text(), r'name="run_metric" value="(\d+)"')
+    oldest = r'.*name="run_metric" value="(\d+)"'  # the run of both candidates
+    judged = found_in(visitor.get(site + opening).text(), oldest)
     licence, _ = send(visitor, site, opening, {"run_metric": judged})
     differing = f"/p/sample/judges/tests/2/disagreements/{judged}/"
     return [licence, differing, f"{differing}suggest/"]
