@@ -35,8 +35,7 @@ export class SpanMarker {
   }
 
   prepare(text) {
-    const characters = [...text.textContent];
-    this.known.set(text, { characters, words: wordsOf(characters) });
+    this.known.set(text, { characters: [...text.textContent] });
     text.addEventListener("click", (event) => this.onText(event));
   }
 
@@ -64,9 +63,11 @@ export class SpanMarker {
     const selection = document.getSelection();
     if (!this.text || !selection.rangeCount || selection.isCollapsed) return;
     const range = selection.getRangeAt(0);
-    if (!this.text.contains(range.startContainer) || !this.text.contains(range.endContainer)) return;
-    const [start, end] = [this.placeOf(range.startContainer, range.startOffset), this.placeOf(range.endContainer, range.endOffset)];
-    if (start === this.picked?.start && end === this.picked?.end) return;
+    const [begins, ends] = [range.startContainer, range.endContainer].map((node) => this.text.contains(node));
+    if (!begins && !ends) return;
+    const start = begins ? this.placeOf(range.startContainer, range.startOffset) : 0;
+    const end = ends ? this.placeOf(range.endContainer, range.endOffset) : this.characters.length; // a triple click ends behind the text
+    if (start === end || (start === this.picked?.start && end === this.picked?.end)) return;
     this.pick(start, end);
   }
 
@@ -120,7 +121,8 @@ export class SpanMarker {
   /** Moves to the next or previous word; `extend` moves only the end. */
   step(direction, extend) {
     if (!this.text) return;
-    const { words } = this.known.get(this.text);
+    const known = this.known.get(this.text);
+    const words = (known.words ??= wordsOf(known.characters));
     if (!words.length) return;
     const from = this.picked ?? (this.at >= 0 ? this.spans[this.at] : null);
     if (!from) return this.select(...words[direction > 0 ? 0 : words.length - 1]);
