@@ -38,17 +38,20 @@ def on_post_build(config: Any, **_: Any) -> None:
 
 def llms_text(docs: Path) -> str:
     """The pages of the guide with their titles and first sentences, as https://llmstxt.org has it."""
-    pages = [path for path in sorted(docs.glob("*.md")) if not path.name.endswith(".zh.md")]
-    lines = [_line(path) for path in pages if path.name != "index.md"]
+    paths = [*sorted(docs.glob("*.md")), *sorted(docs.glob("integrations/*.md"))]
+    pages = [path for path in paths if not path.name.endswith(".zh.md")]
+    lines = [_line(path, docs) for path in pages if path.name != "index.md"]
     return "\n".join(
         ["# evalsite", "", "> LLM evaluation you can audit.", "", "## Documentation", "", *lines, ""]
     )
 
 
-def _line(path: Path) -> str:
+def _line(path: Path, docs: Path) -> str:
     title, _break, rest = path.read_text(encoding="utf-8").partition("\n")
     paragraph = " ".join(rest.strip().partition("\n\n")[0].split())
     first = LINK.sub(r"\1", TO_THE_OTHER_LANGUAGE.sub("", paragraph)).partition(". ")[0].rstrip(".:")
     is_text = paragraph[:1].isalnum() or paragraph[:1] in "`*"
     name = title.removeprefix("# ")
-    return f"- [{name}]({path.stem}/)" + (f": {first}." if is_text else "")
+    return f"- [{name}]({path.relative_to(docs).with_suffix('').as_posix()}/)" + (
+        f": {first}." if is_text else ""
+    )

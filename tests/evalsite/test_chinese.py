@@ -11,7 +11,7 @@ from django.utils.translation import pgettext
 
 ROOT = Path(__file__).parents[2]
 PARTS = ROOT / "evalsite" / "locale" / "zh_Hans" / "parts"
-PAGES = [*sorted((ROOT / "docs").glob("*.zh.md")), ROOT / "README.zh.md"]
+PAGES = [*sorted((ROOT / "docs").rglob("*.zh.md")), ROOT / "README.zh.md"]
 HAN = r"[\u4e00-\u9fff]"
 
 FORBIDDEN = {

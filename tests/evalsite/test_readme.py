@@ -61,7 +61,7 @@ def test_both_languages_of_a_guide_quote_the_same_labels(page: dict[str, str]) -
 def test_every_page_of_the_documentation_but_those_for_developers_is_in_both_languages() -> None:
     """Checks the pages in the site's menu before `Development`; the rest is in English only, as the menu says."""
     menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2].partition("- Development:")[0]
-    pages = re.findall(r"([\w-]+)\.md", menu)
+    pages = re.findall(r"([\w/-]+)\.md", menu)
     assert {"index", "start", "runs", "glossary", "deploy", "settings"} <= set(pages)
     assert [page for page in pages if not (ROOT / "docs" / f"{page}.zh.md").exists()] == []
 

@@ -82,9 +82,7 @@ def mixed(
             chosen.append(gold_left.pop(0))
             gold_had += 1
         elif not normal or (
-            left
-            and left[0].ago >= REPEAT_GAP
-            and _drawn("repeat", seed, rater, position) < shares.repeats
+            left and left[0].ago >= REPEAT_GAP and _drawn("repeat", seed, rater, position) < shares.repeats
         ):
             chosen.append(left.pop(0).pk)
         else:
