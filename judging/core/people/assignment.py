@@ -71,8 +71,8 @@ def mixed(
     order of assignment.
 
     Gold items come when they are due (`gold_due`) and repeats at positions drawn by the seed, so that their position
-    does not reveal them. Gold items are only mixed in among others; repeats left over when usual items have run out come
-    at the end.
+    does not reveal them. Gold items are only mixed in among others; repeats left over when usual items have run out
+    come at the end.
     """
     normal, gold_left, left = list(usual), list(gold), sorted(twins, key=lambda twin: -twin.ago)
     chosen: list[int] = []
