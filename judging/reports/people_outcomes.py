@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.core.cache import cache
@@ -11,6 +11,7 @@ from django.core.cache import cache
 from datasets.core.kinds import PASS_FAIL
 from judging.core.people.criteria import Criterion
 from judging.core.people.item_outcomes import kind_of_item, undecided_pairs
+from judging.core.people.spans import Span, spans_of
 from judging.core.values import Value
 from judging.people.labels import values_of
 from judging.people.models import Adjudication, Assignment, Evaluation, FurtherAnswer, Item
@@ -28,10 +29,12 @@ LOOKED_AT = 500  # ratings in which texts are looked for
 @dataclass(frozen=True, slots=True)
 class ItemOutcomes:
     """One criterion: items by the kind of their outcome; for each candidate, its comparisons that count as ties, and
-    its answers that count as half a yes, because no side has a majority."""
+    its answers that count as half a yes, because no side has a majority; and how often raters marked spans of each
+    (candidate, label, severity)."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     undecided: Counter[str] = field(default_factory=Counter)
+    marks: Counter[tuple[str, str, int]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,17 @@ def _alike(a: Criterion, b: Criterion) -> bool:
 
 
 def _merged(a: RatedCriterion, b: RatedCriterion) -> RatedCriterion:
-    outcomes = ItemOutcomes(a.outcomes.kinds + b.outcomes.kinds, a.outcomes.undecided + b.outcomes.undecided)
+    outcomes = ItemOutcomes(
+        a.outcomes.kinds + b.outcomes.kinds,
+        a.outcomes.undecided + b.outcomes.undecided,
+        a.outcomes.marks + b.outcomes.marks,
+    )
     return RatedCriterion(a.criterion, outcomes, [*b.texts, *a.texts])
 
 
 def item_outcomes(evaluation: Evaluation, revision: int) -> dict[int, ItemOutcomes]:
     """{criterion number: outcomes} of all criteria but free text; stored until the run's `revision` changes."""
-    key = f"item_outcomes:{evaluation.pk}:{evaluation.run.created_at.timestamp()}"
+    key = f"item_outcomes:with_marks:{evaluation.pk}:{evaluation.run.created_at.timestamp()}"
     stored: tuple[int, dict[int, ItemOutcomes]] | None = cache.get(key)
     if stored is not None and stored[0] == revision:
         return stored[1]
@@ -106,7 +113,23 @@ def _outcomes(evaluation: Evaluation) -> dict[int, ItemOutcomes]:
                 if item not in decided:
                     for answers in _undecided(criterion, values, len(names[item])):
                         outcomes[number].undecided.update(names[item][answer] for answer in answers)
+    for number, item, span in _marks(evaluation):
+        outcomes[number].marks[names[item][0], span.label, span.severity] += 1
     return outcomes
+
+
+def _marks(evaluation: Evaluation) -> Iterator[tuple[int, int, Span]]:
+    """(criterion number, item, span) of all marks in force, without those of a sealed test."""
+    marking = [number for number, criterion in evaluation.criteria.items() if criterion.marks_spans]
+    if not marking:
+        return
+    ratings = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
+    ratings = ratings.exclude(item__row__in=sealed_items(evaluation.run))
+    for item, text in ratings.values_list("item", "rating__values"):
+        values = values_of(text)
+        for number in marking:
+            for span in spans_of(values.get(number, "[]")):
+                yield number, item, span
 
 
 def _undecided(criterion: Criterion, values: list[Value], answers: int) -> Sequence[Sequence[int]]:

@@ -26,7 +26,7 @@ from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.headline import headline_of
 from judging.core.statistics.ranking import ranked_by_wins
 from judging.people.access import rates_here
-from judging.people.labels import kind_names, value_label
+from judging.people.labels import kind_names, signed, value_label
 from judging.records.access import get_run
 from judging.records.models import Run
 from judging.reports.figures import for_page
@@ -34,7 +34,7 @@ from judging.reports.guideline_notes import version_sentences
 from judging.reports.headline import sentence_html, values_of
 from judging.reports.labels import ValueFormat, beside, share_interval
 from judging.reports.page.tables import category_share
-from judging.reports.people_outcomes import RaterText, rated_criteria
+from judging.reports.people_outcomes import ItemOutcomes, RaterText, rated_criteria
 from judging.reports.selectors import metrics_of, series_of
 from judging.reports.services import report_document
 
@@ -58,7 +58,8 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class CandidateLine:
     """A candidate: its mean or win rate with interval, as numbers, texts and chart, and the counts of its values.
-    `shares`: (category, count, share with its interval) of all categories."""
+    `shares`: (category, count, share with its interval) of all categories; of spans (label, count, count of each
+    severity)."""
 
     name: str
     value: float | None
@@ -135,7 +136,7 @@ def results_of(run: Run, document: Document, series: Mapping[str, int]) -> list[
             lines = _compared(compared[name], rated.outcomes.undecided, series)
             steps = _steps(criterion, compared[name])
         elif not criterion.compares:
-            lines, steps = _rated(criterion, document, rated.outcomes.undecided, series), []
+            lines, steps = _rated(criterion, document, rated.outcomes, series), []
         else:
             continue
         lead = _lead(document, metrics[name], series) if name in metrics else ""
@@ -161,15 +162,18 @@ def _lead(document: Document, metric: ScaledMetric, series: Mapping[str, int]) -
 
 
 def _rated(
-    criterion: Criterion, document: Document, undecided: Mapping[str, int], series: Mapping[str, int]
+    criterion: Criterion, document: Document, outcomes: ItemOutcomes, series: Mapping[str, int]
 ) -> list[CandidateLine]:
     cells = {
         name: of[criterion.name] for name, of in document["people_candidates"].items() if criterion.name in of
     }
     ends = _ends(criterion, cells.values())
     lines = [
-        _line(name, cell, criterion, ends, undecided.get(name, 0), series) for name, cell in cells.items()
+        _line(name, cell, criterion, ends, outcomes.undecided.get(name, 0), series)
+        for name, cell in cells.items()
     ]
+    if criterion.marks_spans:
+        lines = [replace(line, shares=_marks(criterion, outcomes, line.name)) for line in lines]
     lines.sort(key=lambda line: -(line.value if line.value is not None else -1e9))
     return lines
 
@@ -199,6 +203,15 @@ def _line(
     segments = _segments(_counts(criterion, cell, undecided))
     line = _drawn(name, figures, values, ends, cell["items"], segments, series)
     return replace(line, shares=_shares(criterion, cell)) if criterion.gives == CATEGORY else line
+
+
+def _marks(criterion: Criterion, outcomes: ItemOutcomes, candidate: str) -> list[tuple[str, int, str]]:
+    marks = []
+    for label in criterion.categories:
+        counts = {severity: outcomes.marks[candidate, label, severity] for severity in SEVERITIES}
+        severities = [f"{signed(severity)} × {count}" for severity, count in counts.items() if count]
+        marks.append((label, sum(counts.values()), ", ".join(severities)))
+    return [mark for mark in marks if mark[1]]
 
 
 def _shares(criterion: Criterion, cell: Document) -> list[tuple[str, int, str]]:

@@ -47,7 +47,7 @@ def problem_of_spans(text: Any, labels: Sequence[str], length: int) -> str:
     for a span that is empty, beyond the answer, twice with one label, or of an unknown label or severity."""
     try:
         spans = spans_of(text)
-    except (msgspec.MsgspecError, TypeError):
+    except (msgspec.MsgspecError, TypeError, ValueError):  # ValueError: half of a surrogate pair
         return "not_on_scale"
     if len(spans) > MOST_SPANS:
         return "too_many"
@@ -73,7 +73,7 @@ def text_of_records(records: Any, score: Any = None) -> str:
     text = json.dumps(records, ensure_ascii=False)
     try:
         return text if score is None or sum_of(text) == score else "!"
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError):
         return text
 
 

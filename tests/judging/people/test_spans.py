@@ -106,6 +106,7 @@ def test_the_result_shows_the_mean_of_the_sums(marked: Evaluation) -> None:
     document = report_document(run, stored.figures)
     (result,) = results_of(run, document, series_of([run.project_id])[run.project_id])
     assert [line.value for line in result.lines] == [-3]
+    assert result.lines[0].shares == [("Accuracy", 1, "−5 × 1"), ("Style", 1, "−1 × 1")]
 
 
 def test_an_export_has_sums_and_spans_and_can_be_imported_again(

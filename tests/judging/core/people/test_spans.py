@@ -36,7 +36,9 @@ def test_any_other_span_is_refused(mark: dict[str, Any]) -> None:
     assert problem_of(ERRORS, text(MARK, MARK | {"label": "Style"} | mark)) == "not_on_scale"
 
 
-@pytest.mark.parametrize("value", ["{}", "x", "[1]", "null", 3, text(MARK, MARK | {"severity": -1})])
+@pytest.mark.parametrize(
+    "value", ["{}", "x", "[1]", "null", '["\ud800"]', 3, text(MARK, MARK | {"severity": -1})]
+)
 def test_other_values_and_a_span_marked_twice_are_refused(value: Any) -> None:
     assert problem_of(ERRORS, value) == "not_on_scale"
 
