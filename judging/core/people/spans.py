@@ -53,8 +53,8 @@ def problem_of_spans(text: Any, labels: Sequence[str], length: int) -> str:
         return "too_many"
     places = {(span.start, span.end, span.label) for span in spans}
     inside = all(0 <= span.start < span.end <= length for span in spans)
-    known = all(span.label in labels and span.severity in SEVERITIES for span in spans)
-    return "" if inside and known and len(places) == len(spans) else "not_on_scale"
+    allowed = all(span.label in labels and span.severity in SEVERITIES for span in spans)
+    return "" if inside and allowed and len(places) == len(spans) else "not_on_scale"
 
 
 def sum_of(text: str) -> int:
