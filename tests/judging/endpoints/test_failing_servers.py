@@ -12,6 +12,7 @@ from django.conf import LazySettings
 
 from judging.core.judges import scripted
 from judging.core.judges.client import RetryPolicy
+from judging.core.judges.protocols import CHAT, PROTOCOLS
 from judging.core.judges.scripted import Answer, Received, Script, ScriptedJudge
 from judging.endpoints.models import EndpointLoad
 from judging.engine import run_worker, stopping
@@ -31,10 +32,10 @@ MOST_CALLS = 3.2  # an item
 DELAY = 0.05
 
 
-def worked_on(script: Script) -> tuple[Run, float, int]:
-    """A run of 320 judgements by one worker as in production, its seconds, and the judge's calls."""
+def worked_on(script: Script, rows: int = ROWS, protocol: str = CHAT) -> tuple[Run, float, int]:
+    """A run of as many judgements by one worker as in production, its seconds, and the judge's calls."""
     with ScriptedJudge(script) as judge:
-        run = run_on(an_endpoint(a_project(), judge.url), ROWS)
+        run = run_on(an_endpoint(a_project(), judge.url, protocol=protocol), rows)
         began = time.monotonic()
         run = work(run, policy=RetryPolicy())
         return run, time.monotonic() - began, len(judge.requests)
@@ -53,6 +54,14 @@ def test_a_run_scores_all_that_a_flaky_judge_answers() -> None:
     assert not run.judgements.filter(state=JudgementState.ERROR, replies__calls="[]").exists()
     assert calls <= MOST_CALLS * ROWS
     assert flaky_seconds <= (1.5 * seconds + 20) * slack()
+
+
+@pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - {CHAT}))
+def test_a_flaky_judge_costs_no_more_in_another_protocol(protocol: str) -> None:
+    flaky, rows = FlakyScript(DELAY), 100
+    run, _, calls = worked_on(flaky, rows, protocol)
+    assert (run.state, run.scored, run.not_run) == (RunState.FINISHED, flaky.readable, 0)
+    assert calls <= MOST_CALLS * rows
 
 
 @pytest.fixture
