@@ -47,10 +47,11 @@ def get_licence(request: HttpRequest, slug: str, pk: int, may: May = READ) -> Li
 def get_judged(
     request: HttpRequest, slug: str, pk: int, run_metric: int, may: May = READ
 ) -> tuple[SealedTest, RunMetric]:
-    """A test by its split, and the newest run of a version of its metric on its data set. Raises Http404 or
-    PermissionDenied."""
+    """A test by its split, and the newest run of a version of its metric on its data set, or that which the test is
+    opened with. Raises Http404 or PermissionDenied."""
     test = get_test(request, slug, pk, may)
-    used = run_metrics_of(test.split.metric, test.split)
+    metric, split = test.split.metric, test.split
+    used = run_metrics_of(metric, split) + run_metrics_of(metric, split, fullest=True)
     chosen = next((each for each in used if each.pk == run_metric), None)
     if chosen is None:
         raise Http404

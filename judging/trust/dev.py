@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import Count, F
 
 from judging.core.licensing import DEV, TRAIN
 from judging.core.statistics.means import Rate, rate_of, sign_test
@@ -65,14 +66,18 @@ class DevAgreement:
         return sum(not agrees for agrees in self.agrees.values())
 
 
-def run_metrics_of(metric: Metric, split: Split) -> list[RunMetric]:
-    """The newest run of each version of the metric on the split's data set, newest version first."""
+def run_metrics_of(metric: Metric, split: Split, *, fullest: bool = False) -> list[RunMetric]:
+    """The newest run of each version of the metric on the split's data set, newest version first. `fullest`: the newest
+    of those over the most answers."""
     used = RunMetric.objects.filter(
         metric_version__metric=metric, run__version__dataset=split.dataset_id, run__deleted_at=None
     )
     used = used.filter(run__in=Run.objects.by_workers(), run__scored__gt=0)
     newest: dict[int, RunMetric] = {}
-    for run_metric in used.select_related("run__version__dataset", "metric_version").order_by("-run"):
+    if fullest:
+        used = used.annotate(answers=F("run__rows") * Count("run__run_candidates"))
+    used = used.order_by(*(["-answers"] if fullest else []), "-run")
+    for run_metric in used.select_related("run__version__dataset", "metric_version"):
         newest.setdefault(run_metric.metric_version_id or 0, run_metric)
     return sorted(
         newest.values(), key=lambda each: -(each.metric_version.number if each.metric_version else 0)

@@ -88,11 +88,13 @@ class ToOpen:
 
 
 def candidates_to_open(test: SealedTest) -> list[ToOpen]:
-    """Newest version first. Only how many answers were scored is told, never how."""
+    """Newest version first, each in a run over as many answers as possible, since it is opened once. Only how many
+    answers were scored is told, never how."""
     opened = set(test.openings.values_list("metric_version", flat=True))
     labelled = {Answer.of(label) for label in test.labels}
     offered = []
-    for run_metric in run_metrics_of(test.split.metric, test.split) if labelled else []:
+    run_metrics = run_metrics_of(test.split.metric, test.split, fullest=True) if labelled else []
+    for run_metric in run_metrics:
         version = run_metric.metric_version
         if version is None or version.pk in opened:
             continue

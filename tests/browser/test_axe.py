@@ -325,13 +325,12 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     drawn_from = f"{align}?source=run-{RUN.split('/')[-2]}"
     wait_for(visitor, site + drawn_from, 'name="labels"')
     labels = found_in(visitor.get(site + drawn_from).text(), r'name="labels".*?<option value="(\d+)"')
-    sizes = {"test": "21", "dev": "1", "train": "1", "overlap": "1"}
+    sizes = {"test": "20", "dev": "1", "train": "1", "overlap": "1"}
     sent = {"source": f"run-{RUN.split('/')[-2]}", "labels": labels, **sizes}
     send(visitor, site, drawn_from, sent, to=align)
     send(visitor, site, "/p/sample/judges/tests/2/close/", {})
     opening = "/p/sample/judges/tests/2/open/"
-    oldest = r'.*name="run_metric" value="(\d+)"'  # the run of both candidates
-    judged = found_in(visitor.get(site + opening).text(), oldest)
+    judged = found_in(visitor.get(site + opening).text(), r'name="run_metric" value="(\d+)"')
     licence, _ = send(visitor, site, opening, {"run_metric": judged})
     differing = f"/p/sample/judges/tests/2/disagreements/{judged}/"
     return [licence, differing, f"{differing}suggest/"]
@@ -452,7 +451,7 @@ def rater_group(visitor: APIRequestContext, site: str) -> str:
 
 def add_gold(visitor: APIRequestContext, site: str, made: str) -> str:
     """Make an item a gold item; return the path of its gold pages. Rows of a drawn test can be none."""
-    for number in range(2, 12):
+    for number in range(2, 25):
         item = f"{made}items/{number}/"
         _, text = send(visitor, site, item, {"value_0": "4"}, to=f"{item}gold/")
         if "1 gold item added." in text:

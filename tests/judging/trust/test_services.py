@@ -25,6 +25,7 @@ from judging.reports.services import report_document
 from judging.trust.answers import row_keys
 from judging.trust.events import tell_of_dates
 from judging.trust.models import Licence, SealedTest, Split
+from judging.trust.progress import candidates_to_open
 from judging.trust.selectors import licence_in_force, licence_state, sealed_lines
 from judging.trust.services import (
     licence_lift,
@@ -64,6 +65,15 @@ def a_closed_test(run: Run, metric: Metric, **options: Any) -> SealedTest:
 
 def opened(test: SealedTest, run: Run, **options: Any) -> Licence:
     return sealed_test_open(test=test, run_metric=run.metrics.get(), **options)
+
+
+def test_a_version_is_offered_with_the_run_over_most_answers(
+    run: Run, metric: Metric, rated: Evaluation
+) -> None:
+    part = judge(a_run(run.version, DEFINITION, sample_size=5), lambda place: said(place % 2 == 0))
+    part.metrics.update(metric_version=metric.versions.get())
+    (offered,) = candidates_to_open(a_closed_test(run, metric))
+    assert (offered.run_metric.run, offered.scored) == (run, 24)
 
 
 def another_version(metric: Metric) -> MetricVersion:
