@@ -9,7 +9,7 @@ from functools import cache
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from datasets.messages import translated
+from datasets.messages import left_out_reason, translated
 from evalsite.templatetags.show import duration
 from evalsite.truncation import truncate
 from judging.core.judges.errors import ERROR_KINDS, Held
@@ -155,6 +155,8 @@ def _shortened(text: str | None) -> str | None:
 def refused_sentence(refused: RefusedLine) -> str:
     """Why a line of a results file was refused."""
     params = dict(refused.params)
+    if "left_out" in params:  # of another tool's file
+        return left_out_reason(refused.code)
     if "wanted" in params:
         params["wanted"] = translated(VALUE_KINDS[params["wanted"]])
     return translated(REFUSALS[refused.code], params)

@@ -279,8 +279,8 @@ class Run:
     def _evaluations(self) -> list[int]:
         """The numbers of the evaluations that its report includes."""
         path = self.client.path("evaluations")
-        lists = [self.client.items(path, archived=archived) for archived in (False, True)]
-        return sorted(row["id"] for rows in lists for row in rows if self.id in (row["id"], row["about_run"]))
+        lists = [self.client.items(path, run=self.id, archived=archived) for archived in (False, True)]
+        return sorted(row["id"] for rows in lists for row in rows)
 
     def ci(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Query, Router, Schema, Status
 from pydantic import AwareDatetime
 
 from evalsite import access
@@ -104,11 +104,18 @@ class RatingsImportOut(Schema):
 
 @router.get("projects/{slug}/evaluations", response=Page[EvaluationOut], summary="Human evaluations")
 def evaluations(
-    request: HttpRequest, slug: str, limit: Limit = 100, cursor: Cursor = "", archived: bool = False
+    request: HttpRequest,
+    slug: str,
+    limit: Limit = 100,
+    cursor: Cursor = "",
+    archived: bool = False,
+    run: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> dict[str, Any]:
-    """Newest first."""
+    """Newest first. `run`: only that of this run, and those of its answers."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
-    page, following = evaluations_page(project, archived=archived, before=number_at(cursor), size=limit)
+    page, following = evaluations_page(
+        project, archived=archived, before=number_at(cursor), size=limit, run=run
+    )
     for evaluation in page:
         evaluation.run.project = project
     return {"items": evaluations_out(page), "next": cursor_of(following)}

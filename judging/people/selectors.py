@@ -58,11 +58,19 @@ def rating_parts() -> QuerySet[EvaluationRater]:
 
 
 def evaluations_page(
-    project: Project, *, archived: bool = False, before: int | None = None, size: int = PER_PAGE
+    project: Project,
+    *,
+    archived: bool = False,
+    before: int | None = None,
+    size: int = PER_PAGE,
+    run: int | None = None,
 ) -> tuple[list[Evaluation], int | None]:
-    """Evaluations with their `ratings` of `needed`, newest first, and the `before` of the next page (None: no more)."""
+    """Evaluations with their `ratings` of `needed`, newest first, and the `before` of the next page (None: no more).
+    `run`: only the one that is this run, and those of its answers."""
     usual = Item.objects.filter(evaluation=OuterRef("pk"), needed__gt=0).order_by().values("evaluation")
     evaluations = Evaluation.objects.filter(run__project=project, run__archived_at__isnull=not archived)
+    if run is not None:
+        evaluations = evaluations.filter(Q(run=run) | Q(about_run=run))
     evaluations = evaluations.select_related("run__version__dataset", "other_version__dataset").annotate(
         ratings=Subquery(usual.annotate(sum=Sum("rated")).values("sum")),
         needed=Subquery(usual.annotate(sum=Sum("needed")).values("sum")),

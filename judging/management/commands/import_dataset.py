@@ -36,7 +36,7 @@ from judging.management.command_line import (
     refusals,
     uploaded,
 )
-from judging.management.commands.import_results import import_file, refuse_failed, take_tool_file
+from judging.management.commands.import_results import import_file, refuse_failed
 from judging.management.import_report import (
     ImportReport,
     add_encoding,
@@ -50,7 +50,7 @@ from judging.messages import refused_sentence
 from judging.records.models import Judgement, Run
 from judging.transfer.results_import.checklists import verdict_counts
 from judging.transfer.results_import.models import OpenedEvidence, ResultsImport
-from judging.transfer.results_import.services import JOB
+from judging.transfer.results_import.services import JOB, import_begin
 from judging.transfer.results_import.tool_files import free_name
 
 NATIVE = "native"
@@ -213,10 +213,15 @@ def _of_native(
     report.add_version(version)
     for file in rest:
         run = Run.objects.get(pk=report.run).name if report.run else free_name(version)
-        waiting, left_out = take_tool_file(file, version, run)
-        report.add_left_out(left_out)
         refused: list[RefusedLine] = []
-        _add_run(report, refused, import_file(waiting, refused, strict=False))
+        warnings: list[LeftOut] = []
+        with file.open_file() as opened:
+            waiting = import_begin(
+                version=version, name=run, file=opened, file_name=file.name, by=None, wait=True
+            )
+        taken = import_file(waiting, refused, warnings, strict=False)
+        report.add_left_out(warnings)
+        _add_run(report, refused, taken)
 
 
 def _add_run(report: ImportReport, refused: Sequence[RefusedLine], run: Run | None) -> None:

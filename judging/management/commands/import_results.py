@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Q
 
-from datasets.core.imports.model import LeftOut, NotUsable, Options, SourceFile
-from datasets.core.imports.reasons import is_record
+from datasets.core.imports.model import LeftOut
 from datasets.messages import left_out_reason
 from datasets.models import Dataset, Version
-from datasets.uploads import limits
 from evalsite.storage import data_dir
 from evalsite.tasks import jobs
 from judging.core.results_file.records import RefusedLine
@@ -41,7 +38,6 @@ from judging.transfer.results_import.services import (
     import_discard,
 )
 from judging.transfer.results_import.storing import unsettled_of
-from judging.transfer.results_import.tool_files import tool_of, write_verdicts
 
 _SHOWN = 20
 
@@ -63,48 +59,24 @@ class Command(BaseCommand):
     def handle(self, *, dataset: str, results: Path, name: str, **options: Any) -> None:
         data_dir.prepare()
         refused: list[RefusedLine] = []
-        omitted: list[LeftOut] = []
+        warnings: list[LeftOut] = []
         with refusals(), results.open("rb") as file:
-            version = version_of(dataset, name)
-            if tool_of(source_file := SourceFile.of(results)):
-                results_import, omitted = take_tool_file(source_file, version, name)
-            else:
-                results_import = import_begin(
-                    version=version, name=name, file=file, file_name=results.name, by=None, wait=True
-                )
-            left_out = [omission for omission in omitted if is_record(omission.code)]
-            run = import_file(results_import, refused, strict=options["strict"], left_out=len(left_out))
+            results_import = import_begin(
+                version=version_of(dataset, name),
+                name=name,
+                file=file,
+                file_name=results.name,
+                by=None,
+                wait=True,
+            )
+            run = import_file(results_import, refused, warnings, strict=options["strict"])
         summary = document(run, refused)
-        summary["refused"] = [*map(_refused, left_out), *summary["refused"]]
-        for omission in omitted:
-            if not is_record(omission.code):
-                detail = f" ({omission.detail})" if omission.detail else ""
-                self.stderr.write(left_out_reason(omission.code) + detail)
+        for warning in warnings:
+            detail = f" ({warning.detail})" if warning.detail else ""
+            self.stderr.write(left_out_reason(warning.code) + detail)
         self.stdout.write(json_line(summary) if options["json"] else in_words(summary, name))
         if run is None:
             raise CommandError("Nothing was imported.", returncode=HAS_ERRORS)
-
-
-def _refused(omitted: LeftOut) -> dict[str, Any]:
-    return {"line": omitted.place.line, "code": omitted.code, "message": left_out_reason(omitted.code)}
-
-
-def take_tool_file(file: SourceFile, version: Version, name: str) -> tuple[ResultsImport, list[LeftOut]]:
-    """Create an import of another tool's verdicts on the version's rows. Returns it with what was left out.
-
-    Raises NotUsable or ValidationError.
-    """
-    source = tool_of(file)
-    if source is None:
-        raise NotUsable("no_table", file=file.name)
-    contents = source.read([file], Options(limits=limits()))
-    with tempfile.TemporaryFile() as verdicts:
-        write_verdicts(contents, version, verdicts)
-        verdicts.seek(0)
-        results_import = import_begin(
-            version=version, name=name, file=verdicts, file_name=file.name, by=None, wait=True
-        )
-    return results_import, contents.left_out
 
 
 def version_of(dataset: str, run_name: str) -> Version:
@@ -133,13 +105,13 @@ def version_of_file(path: Path) -> Version:
 
 
 def import_file(
-    results_import: ResultsImport, refused: list[RefusedLine], *, strict: bool, left_out: int = 0
+    results_import: ResultsImport, refused: list[RefusedLine], warnings: list[LeftOut], *, strict: bool
 ) -> Run | None:
     """Check and import a file. Returns the run, or None if nothing was imported. Raises CannotStart."""
-    jobs.run(JOB, results_import.pk, refused=refused)
+    jobs.run(JOB, results_import.pk, refused=refused, warnings=warnings)
     results_import.refresh_from_db()
     refuse_failed(results_import)
-    if (strict and (refused or left_out)) or not (results_import.new or results_import.same):
+    if (strict and refused) or not (results_import.new or results_import.same):
         import_discard(results_import)
         return None
     refused.clear()

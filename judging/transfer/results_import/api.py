@@ -62,16 +62,19 @@ class ImportOut(Schema):
         name={"type": "string", "maxLength": 200, "description": "Of the run; empty: the file's."},
     ),
 )
-def import_results(request: HttpRequest, slug: str, dry: bool = False, wait: Wait = 0) -> HttpResponseBase:
-    """A results file becomes a run, or adds to the imported run of that name; the same file changes nothing. Lines that
-    don't fit are left out and told. `dry=1` only checks, until `…/confirm`. `wait`: seconds for the result."""
+def import_results(
+    request: HttpRequest, slug: str, dry: bool = False, strict: bool = False, wait: Wait = 0
+) -> HttpResponseBase:
+    """A results file, or a file of another tool, becomes a run, or adds to the imported run of that name; the same file
+    changes nothing. Lines that don't fit are left out and told; with `strict=1`, nothing is imported then. `dry=1` only
+    checks, until `…/confirm`. `wait`: seconds for the result."""
     project = access.get_project(request, slug, May.RUN)
     return answer_upload(
-        request, limit_bytes(), too_large_sentence(), lambda: _import(request, project, dry, wait)
+        request, limit_bytes(), too_large_sentence(), lambda: _import(request, project, dry, strict, wait)
     )
 
 
-def _import(request: HttpRequest, project: Project, dry: bool, wait: int) -> HttpResponseBase:
+def _import(request: HttpRequest, project: Project, dry: bool, strict: bool, wait: int) -> HttpResponseBase:
     file = one_file_of(request)
     form = ResultsForm(
         request.POST, request.FILES, project=project, versions=usable_versions(project), version=""
@@ -79,7 +82,7 @@ def _import(request: HttpRequest, project: Project, dry: bool, wait: int) -> Htt
     if not form.is_valid():
         raise form_refused(form)
     begun = import_begin(
-        **form.cleaned_data, file_name=file.name or "", by=access.signed_in(request), check=dry
+        **form.cleaned_data, file_name=file.name or "", by=access.signed_in(request), check=dry, strict=strict
     )
     _wait(begun, wait)
     return JsonResponse(import_out(begun), status=202)

@@ -32,6 +32,10 @@ class ResultsImport(models.Model):
     state = models.CharField(
         max_length=9, choices=ResultsImportState.choices, default=ResultsImportState.CHECKING
     )
+    strict = models.BooleanField(default=False, db_default=False, help_text="all lines or none")
+    confirmed = models.BooleanField(
+        default=False, help_text="imported after the check without being asked again"
+    )
     line = models.PositiveIntegerField(default=0, help_text="the last line that was read or stored")
     last_line = models.PositiveIntegerField(
         default=0, help_text="number of lines in the file; 0: not known yet"

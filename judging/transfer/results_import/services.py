@@ -6,6 +6,8 @@ If a worker dies, the next one continues after the last stored batch. A failed i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from datasets import uploads
+from datasets.core.imports.model import LeftOut, NotUsable
+from datasets.core.imports.reasons import is_record
 from datasets.core.texts import Text, gettext_noop
-from datasets.messages import translated
+from datasets.messages import not_usable_sentence, translated
 from datasets.models import Version
 from datasets.services import store, version_lock
 from evalsite.accounts.models import Project, User
@@ -32,6 +36,7 @@ from judging.engine.stopping import run_stopped
 from judging.records.models import COUNTERS, IMPORTED, Run, RunState
 from judging.transfer.results_import.answers import Answers
 from judging.transfer.results_import.checking import CheckedPart, VerdictSummary, definitions_of, parts
+from judging.transfer.results_import.conversion import results_file
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
 from judging.transfer.results_import.storing import ImportedVerdicts, settle_orders
 
@@ -40,10 +45,13 @@ AT_ONCE = 200_000  # bytes that a request processes synchronously
 FEW_ROWS = 20_000
 LISTED = 1_000  # refused lines that are stored; the rest are only counted
 NAME_TAKEN = "name_taken"
+REFUSED = "refused"
+LEFT_OUT = {"left_out": "1"}  # params of a line that is not in the verdicts of another tool's file
 FILE_PROBLEMS: dict[str, Text] = {
     **NOT_RESULTS,
     GONE: gettext_noop("The uploaded file is no longer there. Upload it again."),
     AWAY: gettext_noop("The file storage is not responding. Try again in a minute."),
+    REFUSED: gettext_noop("Some lines don't fit, and all or nothing was asked for. Nothing was imported."),
     NAME_TAKEN: gettext_noop("A run with this name already exists. Choose another name."),
     UNEXPECTED: gettext_noop("An unexpected error occurred. Administrators can find it in the server log."),
 }
@@ -69,9 +77,10 @@ def import_begin(
     by: User | None,
     wait: bool = False,
     check: bool = True,
+    strict: bool = False,
 ) -> ResultsImport:
-    """Store a file and check it, immediately if it is small, else by a worker; without `check`, import what fits. With
-    `wait`, the caller runs the job itself. Raises ValidationError."""
+    """Store a file and check it, immediately if it is small, else by a worker; without `check`, import what fits, or
+    all or nothing if it is `strict`. With `wait`, the caller runs the job itself. Raises ValidationError."""
     project = version.dataset.project
     run_to_extend(project, version, name)
     stored = store(file)
@@ -82,7 +91,9 @@ def import_begin(
         file_name=uploads.shown_name(file_name),
         stored_as=stored.stored_as,
         size=stored.size,
-        state=ResultsImportState.CHECKING if check else ResultsImportState.IMPORTING,
+        state=ResultsImportState.CHECKING if check or strict else ResultsImportState.IMPORTING,
+        strict=strict,
+        confirmed=strict and not check,
         created_by=by,
     )
     _start(results_import, wait=wait)
@@ -118,7 +129,7 @@ def import_discard(results_import: ResultsImport) -> bool:
 
 def _failed(hold: Hold, results_import: ResultsImport, error: Exception) -> None:
     """Store the error and roll back what was imported."""
-    if isinstance(error, NotResults):
+    if isinstance(error, NotResults | NotUsable):
         _end(hold, results_import, error.code, error.params)
     else:
         _end(
@@ -131,11 +142,14 @@ def _failed(hold: Hold, results_import: ResultsImport, error: Exception) -> None
 
 @jobs.job(JOB, ResultsImport, failed=_failed)
 def import_results(
-    hold: Hold, results_import: ResultsImport, refused: list[RefusedLine] | None = None
+    hold: Hold,
+    results_import: ResultsImport,
+    refused: list[RefusedLine] | None = None,
+    warnings: list[LeftOut] | None = None,
 ) -> None:
-    """Check or import a file, or continue doing so. All refused lines are added to `refused`; the import itself stores
-    only the first."""
-    task = _Import(hold, results_import, refused)
+    """Check or import a file, or continue doing so. All refused lines are added to `refused`, of which the import
+    itself stores only the first; what was taken from another tool's file with a warning is added to `warnings`."""
+    task = _Import(hold, results_import, refused, warnings)
     if results_import.state == ResultsImportState.CHECKING:
         _check(task)
     elif results_import.state == ResultsImportState.IMPORTING:
@@ -149,29 +163,46 @@ class _Import:
     hold: Hold
     row: ResultsImport
     refused: list[RefusedLine] | None
+    warnings: list[LeftOut] | None
 
-    @property
-    def path(self) -> Path:
-        return files.local(self.row.stored_as)
+    @contextmanager
+    def opened(self) -> Iterator[Path]:
+        """The results file, or another tool's file as one; what is left out of that counts as refused."""
+        row = self.row
+        with results_file(files.local(row.stored_as), row.file_name, row.version) as (path, left_out):
+            if self.warnings is not None:
+                self.warnings[:] = [entry for entry in left_out if not is_record(entry.code)]
+            lines = [
+                RefusedLine(entry.place.line or 0, entry.code, LEFT_OUT)
+                for entry in left_out
+                if is_record(entry.code)
+            ]
+            if row.line == 0:
+                self.hold.store(row, **_NOTHING_READ)
+                self.hold.store(row, **self._with_refused(lines))
+            yield path
 
     def store_part(self, part: CheckedPart) -> None:
         results_import = self.row
-        if self.refused is not None:
-            self.refused.extend(part.refused)
-        listed = [
-            [entry.line, entry.code, entry.params]
-            for entry in part.refused[: LISTED - len(results_import.listed)]
-        ]
-        codes = Counter(results_import.codes) + Counter(entry.code for entry in part.refused)
         self.hold.store(
             results_import,
             line=part.line,
             new=results_import.new + len(part.new),
             same=results_import.same + part.same,
-            refused=results_import.refused + len(part.refused),
-            codes=codes,
-            listed=results_import.listed + listed,
+            **self._with_refused(part.refused),
         )
+
+    def _with_refused(self, lines: Sequence[RefusedLine]) -> dict[str, Any]:
+        """The fields about refused lines, with these added."""
+        row = self.row
+        if self.refused is not None:
+            self.refused.extend(lines)
+        listed = [[entry.line, entry.code, entry.params] for entry in lines[: LISTED - len(row.listed)]]
+        return {
+            "refused": row.refused + len(lines),
+            "codes": Counter(row.codes) + Counter(entry.code for entry in lines),
+            "listed": row.listed + listed,
+        }
 
 
 def _check(task: _Import) -> None:
@@ -179,11 +210,12 @@ def _check(task: _Import) -> None:
     results_import = task.row
     task.hold.store(results_import, **_NOTHING_READ)
     run = run_to_extend(results_import.project, results_import.version, results_import.name)
-    definitions, summary = definitions_of(task.path, run), VerdictSummary()
-    for part in parts(task.path, Answers(results_import.version), run, definitions):
-        summary.add(part)
-        task.store_part(part)
-        task.hold.pause()
+    with task.opened() as path:
+        definitions, summary = definitions_of(path, run), VerdictSummary()
+        for part in parts(path, Answers(results_import.version), run, definitions):
+            summary.add(part)
+            task.store_part(part)
+            task.hold.pause()
     task.hold.store(
         results_import,
         last_line=results_import.line,
@@ -200,6 +232,11 @@ def _check(task: _Import) -> None:
         models_found=dict(summary.models.most_common()),
         state=ResultsImportState.CHECKED,
     )
+    if results_import.strict and results_import.refused:
+        _end(task.hold, results_import, REFUSED, {})
+    elif results_import.confirmed:
+        task.hold.store(results_import, state=ResultsImportState.IMPORTING, **_NOTHING_READ)
+        _import(task)
 
 
 def _import(task: _Import) -> None:
@@ -212,18 +249,19 @@ def _import(task: _Import) -> None:
     run = results_import.run or run_to_extend(
         results_import.project, results_import.version, results_import.name
     )
-    definitions = definitions_of(task.path, run)
     answers, stored = Answers(results_import.version), ImportedVerdicts(run) if run else None
-    for part in parts(task.path, answers, run, definitions):
-        if part.line <= results_import.line:
-            continue  # stored before another worker died
-        with transaction.atomic():
-            if part.new:
-                stored = stored or ImportedVerdicts(_create_run(task))
-                _hold(task, stored)
-                stored.add(answers.with_references(part.new), definitions)
-            task.store_part(part)
-        task.hold.pause()
+    with task.opened() as path:
+        definitions = definitions_of(path, run)
+        for part in parts(path, answers, run, definitions):
+            if part.line <= results_import.line:
+                continue  # stored before another worker died
+            with transaction.atomic():
+                if part.new:
+                    stored = stored or ImportedVerdicts(_create_run(task))
+                    _hold(task, stored)
+                    stored.add(answers.with_references(part.new), definitions)
+                task.store_part(part)
+            task.hold.pause()
     with transaction.atomic():
         if results_import.new and stored is not None:
             _finish(task, stored.run)
@@ -310,4 +348,6 @@ def _roll_back(run: Run, first: int) -> None:
 
 def file_problem(code: str, params: dict[str, str]) -> str:
     """Why a file was not imported; '' without a problem."""
-    return translated(FILE_PROBLEMS[code], params) if code else ""
+    if code in FILE_PROBLEMS:
+        return translated(FILE_PROBLEMS[code], params)
+    return not_usable_sentence(code, params) if code else ""

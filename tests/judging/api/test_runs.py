@@ -55,6 +55,34 @@ def test_results_become_a_run_and_lines_that_do_not_fit_are_told(alice: User, pr
     assert Run.objects.get(pk=document["run"]).name == "theirs"
 
 
+def test_all_or_nothing_is_imported_if_it_is_asked_for(alice: User, project: Project) -> None:
+    document = sent(alice, project, *LINES, query="?strict=1").json()
+    assert (document["state"], document["run"], document["refused"]) == ("failed", None, 1)
+    assert (document["lines"][0]["line"], "all or nothing" in document["problem"]) == (2, True)
+    assert not Run.objects.exists()
+    document = sent(alice, project, LINES[0], query="?strict=1").json()
+    assert (document["state"], document["new"]) == ("done", 1)
+
+
+def sample(line: int, score: float | None) -> dict[str, Any]:
+    """A line of Every Eval Ever about the row."""
+    return {
+        **{"model_id": "alpha", "evaluation_name": "sums", "sample_id": str(line)},
+        **{"interaction_type": "single_turn", "input": {"raw": f"question {line}", "reference": []}},
+        **{"output": {"raw": [f"alpha says {line}.1"]}, "evaluation": {"score": score}},
+    }
+
+
+def test_verdicts_of_another_tool_become_a_run_and_what_is_left_out_is_told(
+    alice: User, project: Project
+) -> None:
+    document = sent(alice, project, sample(1, 1.0), sample(2, None)).json()
+    assert (document["state"], document["new"], document["refused"]) == ("done", 1, 1), document
+    assert [(line["line"], line["code"]) for line in document["lines"]] == [(2, "no_value")]
+    judgement = Judgement.objects.get(run=document["run"])
+    assert (judgement.row.line, judgement.run_metric.name, judgement.score) == (1, "sums", 1.0)
+
+
 def test_a_dry_import_stores_nothing_until_it_is_confirmed(alice: User, project: Project) -> None:
     document = sent(alice, project, *LINES, query="?dry=1").json()
     assert (document["state"], document["run"]) == ("checked", None)
