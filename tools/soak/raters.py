@@ -26,13 +26,14 @@ WHOLE_WEEK = range(7)
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of rater. `seconds`: median time an item; `noise`: how far its view of an answer is off, in steps;
-    `offset`: how much it rates above what it sees; `flags`: figures that must be flagged, in the study that compares
-    and in the one that scores; `others`: those that may be."""
+    `offset`: how much it rates above what it sees; `upside_down`: it takes the lowest for the best; `flags`: figures
+    that must be flagged, in the study that compares and in the one that scores; `others`: those that may be."""
 
     seconds: float = 20.0
-    noise: float = 0.5
+    noise: float = 0.4
     offset: float = 0.0
     guesses: bool = False
+    upside_down: bool = False
     left_only: bool = False
     days: range | tuple[int, ...] = WHOLE_WEEK
     two_tabs: bool = False
@@ -44,12 +45,16 @@ class Kind:
 
 _WRONG = frozenset({"agreement", "gold", "repeats", "deviation"})
 KINDS = {
-    "honest": (12, Kind()),
+    "honest": (10, Kind()),
     "quick": (2, Kind(seconds=3.0, flags=(frozenset({"time"}), frozenset({"time"})))),
     "slow": (2, Kind(seconds=70.0)),
     "sloppy": (
         2,
-        Kind(guesses=True, flags=(frozenset({"agreement"}), frozenset({"agreement"})), others=_WRONG),
+        Kind(guesses=True, others=_WRONG),
+    ),  # chance agrees with others too often to be told at once
+    "misreading": (
+        2,
+        Kind(upside_down=True, flags=(frozenset({"agreement"}), frozenset({"agreement"})), others=_WRONG),
     ),
     "one-sided": (
         2,
@@ -124,6 +129,8 @@ class Rater:
     def _choice(self, html: str) -> int:
         """The number of the choice, in the order of the form's keys."""
         seen = [int(quality) + self.chance.gauss(0, self.kind.noise) for quality in _QUALITY.findall(html)]
+        if self.kind.upside_down:
+            seen = [6 - quality for quality in seen]
         if len(seen) == 1:
             if self.kind.guesses:
                 return self.chance.randrange(5)

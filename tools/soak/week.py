@@ -41,7 +41,12 @@ OVERLAP, GOLD_SHARE, REPEAT_SHARE = 3, 0.1, 0.1
 def options() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m tools.soak.week", description=__doc__)
-    parser.add_argument("--rows", type=int, default=300, help="questions, each with two answers")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=400,
+        help="questions, each with two answers; with fewer, not all flags can be told",
+    )
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 

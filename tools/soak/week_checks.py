@@ -95,10 +95,16 @@ def _gold(study: Evaluation) -> Iterator[str]:
 
 def _flags(study: Evaluation, place: int, raters: Sequence[Rater]) -> Iterator[str]:
     """The figures that must be flagged are, and no others but those that may be."""
+    from evalsite.tasks import jobs
     from judging.people.models import EvaluationRater
-    from judging.people.rater_figures import rater_figures
+    from judging.people.rater_figures import FIGURES, JOB, rater_figures
 
-    figures = rater_figures(study).by_rater
+    jobs.request(JOB, FIGURES.place(study.run_id).pk, here=True)
+    jobs.run(JOB, FIGURES.place(study.run_id).pk)  # what a worker does
+    computed = rater_figures(study)
+    if not computed.current:
+        yield f"{study.run.name}: the raters' figures were not computed"
+    figures = computed.by_rater
     for row in EvaluationRater.objects.filter(evaluation=study).select_related("user"):
         rater = next(rater for rater in raters if rater.name == row.user.username)
         flags = {figure.name for figure in figures.get(row.pk, ()) if figure.flagged}
