@@ -20,6 +20,7 @@ from evalsite.rounding import fixed, fixed_percent, rounded, shortest, significa
 
 register = template.Library()
 NONE = "–"
+SMALL_P = 0.001
 MOST_MARKED = 500  # matches to highlight; further ones are not
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -73,6 +74,15 @@ def score(value: object, places: int = 3) -> str:
     if real is None:
         return NONE
     return shortest(real, places).replace("-", "−")
+
+
+@register.filter
+def p_value(value: object) -> str:
+    """A p value with three decimals, or that it is under 0.001; – for None."""
+    real = _real(value)
+    if real is None:
+        return NONE
+    return f"< {SMALL_P}" if real < SMALL_P else fixed(real, 3)
 
 
 @register.filter

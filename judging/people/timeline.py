@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 
 from django.db.models import Case, Count, F, IntegerField, Max, Q, Value, When
 from django.utils import timezone
 
 from evalsite import clock
+from evalsite.rounding import rounded
 from judging.core.people.forecast import behind, forecast_end
 from judging.people.attention import paces_of
 from judging.people.models import Assignment, Evaluation, Item
@@ -43,6 +45,11 @@ class Timeline:
     a_day: float | None
     end: datetime | None
     late: bool
+
+    @property
+    def pace(self) -> Decimal | None:
+        """`a_day` as it is said: in whole ratings, under ten with a decimal."""
+        return None if self.a_day is None else rounded(self.a_day, 0 if self.a_day >= 10 else 1)
 
 
 def timeline_of(evaluation: Evaluation) -> Timeline:

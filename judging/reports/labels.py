@@ -14,7 +14,6 @@ from evalsite.templatetags.show import NONE, number, percent, percents
 from judging.core.charts.axis import tick_text
 from judging.core.values import value_texts
 
-SMALL_P = 0.001
 NAMES_SHOWN = 3
 MOST_EXCLUSIONS = 20  # listed individually
 ROUNDING = 1e-9
@@ -59,11 +58,6 @@ def share_interval(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return NONE
     return f"[{fixed_percent(low, 1)}, {fixed_percent(high, 1)}]".replace("-", "−")
-
-
-def probability(p: float | None) -> str:
-    """A p value; very small ones as an upper bound."""
-    return f"< {SMALL_P}" if p is not None and p < SMALL_P else decimal(p)
 
 
 def kappa(value: float | None) -> str:

@@ -11,7 +11,7 @@ from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 
 from evalsite.rounding import fixed
-from evalsite.templatetags.show import money
+from evalsite.templatetags.show import money, p_value
 from judging.core.statistics.ranking import ranked, under
 from judging.reports import labels
 from judging.reports.guideline_notes import version_sentences
@@ -105,7 +105,7 @@ def _pair(pair: Mapping[str, Any]) -> list[str]:
     counts = [str(pair[name]) for name in ("wins", "ties", "losses", "items")]
     interval = labels.interval(pair["ci_low"], pair["ci_high"])
     name, difference = f"{pair['a']} − {pair['b']}", labels.signed(pair["difference"])
-    return [name, difference, interval, labels.probability(pair["p_holm"]), *counts, labels.verdict(pair)]
+    return [name, difference, interval, p_value(pair["p_holm"]), *counts, labels.verdict(pair)]
 
 
 def _sections(document: Document, metric: str, cells: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
@@ -22,7 +24,9 @@ def payment(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     work = work_of(evaluation)
     raters = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user").order_by("pk")
     lines = [(rater, len(work[rater.pk]), together([work[rater.pk]])) for rater in raters if rater.pk in work]
-    return render(request, "people/payment.html", {"evaluation": evaluation, "lines": lines})
+    context: dict[str, Any] = {"evaluation": evaluation, "lines": lines}
+    context["imported"] = any(total and total.counts["imported"] for _rater, _days, total in lines)
+    return render(request, "people/payment.html", context)
 
 
 @login_required

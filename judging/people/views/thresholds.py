@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.access import May, signed_in
+from evalsite.rounding import shortest
 from judging.people.access import get_evaluation
 from judging.people.models import Evaluation
 from judging.people.thresholds import SET, thresholds_change, thresholds_of, thresholds_refused
@@ -62,6 +63,6 @@ def thresholds(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "people/thresholds.html", context, status=422 if form.errors else 200)
 
 
-def _initial(evaluation: Evaluation) -> dict[str, float]:
+def _initial(evaluation: Evaluation) -> dict[str, str]:
     now = thresholds_of(evaluation)
-    return {name: round(getattr(now, name) * FACTORS[name], 2) for name in SET}
+    return {name: shortest(getattr(now, name) * FACTORS[name], 2) for name in SET}

@@ -11,9 +11,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evalsite.templatetags.show import number
+from evalsite.templatetags.show import number, p_value
 from judging.core.statistics.means import Estimate, items_needed
-from judging.reports.labels import ValueFormat, beside, probability, verdict
+from judging.reports.labels import ValueFormat, beside, verdict
 from judging.reports.links import Links, linked
 from judging.reports.page.tables import Table, columns_of, linked_count
 
@@ -39,8 +39,8 @@ def pairs_table(
             *([number(needed[place])] if needed else []),
             linked(values.signed(pair["difference"]), links.to_pair(pair)),
             values.interval(pair["ci_low"], pair["ci_high"]),
-            probability(pair["p"]),
-            probability(pair["p_holm"]),
+            p_value(pair["p"]),
+            p_value(pair["p_holm"]),
             *(linked_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
             linked(number(pair["items"]), links.to_pair(pair)),
             values.difference(pair["smallest_difference"]),
@@ -127,7 +127,7 @@ def _tip(pair: Mapping[str, Any], sign: int, values: ValueFormat) -> str:
         "a": a,
         "b": b,
         "difference": beside(values.signed(sign * pair["difference"]), values.interval(low, high)),
-        "p": probability(pair["p_holm"]),
+        "p": p_value(pair["p_holm"]),
         "wins": number(wins),
         "ties": number(pair["ties"]),
         "losses": number(losses),

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from evalsite.templatetags.show import NONE, number, percent
+from evalsite.templatetags.show import NONE, number, p_value, percent
 from judging.core.statistics.ranking import under
 from judging.core.values import scale_level
-from judging.reports.labels import ValueFormat, author_name, beside, interval, kappa, probability
+from judging.reports.labels import ValueFormat, author_name, beside, interval, kappa
 from judging.reports.links import Links, linked
 from judging.reports.page.pairs import MatrixCell
 from judging.reports.page.tables import Table, columns_of
@@ -191,5 +191,5 @@ def _tip(
     difference = {"tip": tip, "difference": values.signed(deviation["difference"])}
     if deviation["p"] is None:
         return _("%(tip)s; %(difference)s from the rest, too few items for a test") % difference
-    difference["p"] = probability(deviation["p_bh"])
+    difference["p"] = p_value(deviation["p_bh"])
     return _("%(tip)s; %(difference)s from the rest, p (BH) %(p)s") % difference

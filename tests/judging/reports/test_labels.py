@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalsite.templatetags.show import p_value
 from judging.core.statistics.document import NOTES
 from judging.reports.labels import (
     beside,
@@ -11,7 +12,6 @@ from judging.reports.labels import (
     interval,
     note_sentences,
     pair_summary,
-    probability,
     signed,
     verdict,
 )
@@ -32,7 +32,7 @@ def test_a_difference_has_its_sign(value: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(("p", "text"), [(0.04, "0.040"), (0.0002, "< 0.001"), (0.0, "< 0.001"), (None, "–")])
 def test_a_small_p_is_never_shown_as_nothing(p: float | None, text: str) -> None:
-    assert probability(p) == text
+    assert p_value(p) == text
 
 
 def test_a_missing_interval_leaves_no_dash_beside_its_figure() -> None:
