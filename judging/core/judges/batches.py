@@ -32,6 +32,15 @@ LISTED = 100
 SECONDS = 120.0
 MOST_BYTES = 64 * 2**20
 _NOT_IN_BATCHES = ("stream", "stream_options")
+_STATUS = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "overloaded_error": 529,
+}
+"""The status that Anthropic's errors have outside batches; that of all others is 400."""
 _ENDED = ("completed", "failed", "expired", "cancelled", "ended")
 EXPIRED = "batch_expired"
 
@@ -224,7 +233,9 @@ def _result(line: Mapping[str, Any]) -> ItemResult:
         if result.get("type") == "succeeded":
             return ItemResult(custom_id, 200, _encoded(result.get("message")))
         if result.get("type") == "errored":
-            return ItemResult(custom_id, 400, _encoded(result.get("error")))
+            error = mapping(result.get("error"))
+            kind = str(mapping(error.get("error")).get("type") or error.get("type"))
+            return ItemResult(custom_id, _STATUS.get(kind, 400), _encoded(error))
         return ItemResult(custom_id, 0, b"")
     response = mapping(line.get("response"))
     if not response:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalsite.accounts.models import Project
 from evalsite.models import Job
 from evalsite.tasks import jobs
-from judging.core.judges.scripted import Answer, ScriptedJudge
+from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
 from judging.core.judges.scripted_batches import ScriptedBatches
 from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
@@ -233,3 +233,13 @@ def test_the_connection_test_finds_batches_without_making_one(
     with ScriptedJudge("OK") as without:
         Endpoint.objects.update(url=without.url)
         assert not try_endpoint(Endpoint.objects.get()).batches
+
+
+def test_an_overloaded_server_in_a_batch_is_no_bad_request(
+    project: Project, batches: ScriptedBatches
+) -> None:
+    overloaded = refusal(529, "Overloaded", type="overloaded_error")
+    with ScriptedJudge(overloaded, batches=batches) as server:
+        run = ended(batched_run(endpoint_at(project, server, "anthropic")))
+    assert (run.state, run.errors) == (RunState.FINISHED, ROWS)
+    assert set(Judgement.objects.values_list("reason", flat=True)) == {"overloaded"}
