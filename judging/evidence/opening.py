@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -17,10 +18,12 @@ from evalsite.tasks.jobs import Hold, WorkStopped
 from judging.evidence.container import Evidence
 from judging.evidence.verifying import compared, verify
 from judging.records.models import Run
+from judging.reports.licence_text import licence_sentence
 from judging.reports.services import report_document
 from judging.transfer.results_import.models import OpenedEvidence, ResultsImport
 
 JOB = "open_evidence"
+LONGEST, LONGEST_LICENCE, MOST_LICENCES = 200, 5_000, 100
 _CELLS = ("candidates", "people_candidates")
 _FIGURES = ("mean", "items", "scored")
 
@@ -55,15 +58,47 @@ def document_of(done: FileImport, run: Run) -> dict[str, Any]:
         verification = verify(evidence)
     # Read anew: what was read counts towards the limit of unpacked bytes.
     with closing(Evidence(file, uploads.limits_of_kept())) as evidence:
-        settings, inside = evidence.document("settings.json"), evidence.document("report.json")
+        settings, inside = _object(evidence, "settings.json"), _object(evidence, "report.json")
+    origin = {name: str(settings.get(name, ""))[:LONGEST] for name in ("run", "dataset", "version", "kind")}
+    version = verification.version[:LONGEST]
     return {
-        "origin": {name: str(settings[name]) for name in ("run", "dataset", "version", "kind")}
-        | {"program": evidence.version},
-        "verified": verification.document() | {"differences": len(verification.differences)},
-        "same_figures": not list(compared(dict(_figures(report_document(run))), dict(_figures(inside)))),
-        "licences": inside["licences"],
+        "origin": {**origin, "program": version},
+        "verified": {
+            **verification.document(),
+            "version": version,
+            "differences": len(verification.differences),
+        },
+        "same_figures": _same(report_document(run), inside),
+        "licences": [entry for entry in _list(inside.get("licences")) if _can_be_said(entry)][:MOST_LICENCES],
         "sha256": done.files[0]["sha256"],
     }
+
+
+def _object(evidence: Evidence, name: str) -> dict[str, Any]:
+    try:
+        document = evidence.document(name)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _can_be_said(entry: Any) -> bool:
+    """Whether it has what a licence has: it comes from a file that anybody may have made."""
+    try:
+        return len(json.dumps(entry)) < LONGEST_LICENCE and bool(entry["metric"] + licence_sentence(entry))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _same(report: Mapping[str, Any], inside: Mapping[str, Any]) -> bool:
+    try:
+        return not list(compared(dict(_figures(report)), dict(_figures(inside))))
+    except (LookupError, TypeError, AttributeError):
+        return False
 
 
 def _figures(report: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -24,7 +24,8 @@ def licence_sentence(entry: Mapping[str, Any]) -> str:
 def evidence_and_licences(evidence: Mapping[str, Any]) -> list[str]:
     """What is told of a run that was opened from an evidence file, with what the file says of its judges, which is text
     here. `evidence`: of the document."""
-    licences = [licence_sentence(entry) for entry in evidence.get("licences", ())]
+    given = [entry for entry in evidence.get("licences", ()) if entry["state"] != "none"]
+    licences = [f"{entry['metric']}: {licence_sentence(entry)}" for entry in given]
     said = [_("What it says of its judges counts nowhere here: “%(said)s”") % {"said": " ".join(licences)}]
     return [*evidence_sentences(evidence), *(said if licences else [])]
 

@@ -40,6 +40,8 @@ def evidence_sentences(evidence: Mapping[str, Any]) -> list[str]:
 
 
 def _recomputed(evidence: Mapping[str, Any]) -> str:
+    if not evidence["verified"]["intact"]:
+        return _("Parts of the file were changed after it was written.")
     if evidence["verified"]["recomputed"]:
         return _("The report computed again from the file equals the one inside.")
     return _("The report computed again from the file does not equal the one inside.")

@@ -94,7 +94,7 @@ def test_a_licence_in_it_is_text_and_counts_nowhere(run: Run, tmp_path: Path) ->
     entry = {**LICENCE, "metric": run.metrics.get().name, "judge": "judge"}
     change(file, "report.json", with_licence(entry), hashed=True)
     again, evidence = opened(file)
-    assert evidence["licences"] == [entry]
+    assert evidence["licences"] == [entry]  # not what no page could say
     assert "may be used for gates" in plain_report(report_document(again))
     assert [entry["state"] for entry in report_document(again)["licences"]] == ["none"]
     with pytest.raises(SystemExit, match="3"):
@@ -108,7 +108,17 @@ LICENCE = {
 
 
 def with_licence(entry: dict[str, Any]) -> Callable[[bytes], bytes]:
-    return lambda content: json.dumps(json.loads(content) | {"licences": [entry]}).encode()
+    odd = ["x", None, {}, entry | {"use": "all"}, entry | {"items": "many"}, entry | {"reason": "x" * 9_000}]
+    return lambda content: json.dumps(json.loads(content) | {"licences": [*odd, entry]}).encode()
+
+
+def test_a_report_inside_that_is_none_is_told_and_breaks_no_page(run: Run, tmp_path: Path) -> None:
+    file = written(run, tmp_path)
+    change(file, "report.json", lambda _content: b"[1]", hashed=False)
+    again, evidence = opened(file)
+    verified = evidence["verified"]
+    assert (verified["intact"], verified["recomputed"], evidence["same_figures"]) == (False, False, False)
+    assert "Parts of the file were changed" in plain_report(report_document(again))
 
 
 def test_pages_mark_the_run(run: Run, tmp_path: Path, alice: User, client_of: ClientOf) -> None:
