@@ -192,6 +192,7 @@ def test_the_desk_works_without_its_script_and_keeps_carriage_returns(
     Response.objects.update(raw=json.dumps({"content": "a\r\n\x00<"}))
     assignment, client = held(evaluation, rita), client_of(rita)
     page = client.get(f"/p/physics/desk/{evaluation.run_id}/").content.decode()
+    assert "Labels and severities: Accuracy, Style; -1 -5 -10</p>" in page
     assert "data-spans>a&#13;\n\ufffd&lt;</div>" in page
     address = f"/p/physics/desk/{evaluation.run_id}/{assignment.token}/verdict/"
     values = json.dumps([MAJOR])
