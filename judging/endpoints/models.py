@@ -36,6 +36,7 @@ class Endpoint(models.Model):
     )
     output_price = models.DecimalField(max_digits=12, decimal_places=4, null=True)
     currency = models.CharField(max_length=8, blank=True, default="")
+    priced_on = models.DateField(null=True, help_text="when its prices were entered or changed last")
     connect_seconds = models.PositiveIntegerField(default=10)
     idle_seconds = models.PositiveIntegerField(default=120)
     first_byte_seconds = models.PositiveIntegerField(default=120)
@@ -51,6 +52,11 @@ class Endpoint(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="endpoint_name_once")]
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether it has a price, be it of input or output tokens."""
+        return self.input_price is not None or self.output_price is not None
 
     @property
     def works(self) -> bool:

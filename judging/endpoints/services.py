@@ -22,6 +22,7 @@ def endpoint_create(*, project: Project, endpoint: Endpoint, user: User | None, 
     """Store a new endpoint. A draft becomes available once a test succeeds. Raises ValidationError if the name is
     taken."""
     endpoint.project, endpoint.created_by, endpoint.draft = project, user, draft
+    endpoint.priced_on = timezone.localdate() if endpoint.is_priced else None
     _save(endpoint)
     more = {"url": endpoint.url, "model": endpoint.model}
     record(Action.ENDPOINT_CREATED, project=project, thing=endpoint, by=user, **more)
@@ -41,6 +42,8 @@ def endpoint_edit(*, before: Endpoint, endpoint: Endpoint) -> None:
         endpoint.probe, endpoint.probed_at = {}, None
     if changed & {"url", "model", "protocol"}:
         endpoint.rejected_params, endpoint.structured = [], ""
+    if changed & {"input_price", "output_price", "currency"}:
+        endpoint.priced_on = timezone.localdate() if endpoint.is_priced else None
     _save(endpoint)
     if changed:
         record(Action.ENDPOINT_CHANGED, project=endpoint.project, thing=endpoint, changed=sorted(changed))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from statistics import fmean, stdev
 
 from django.utils.translation import ngettext
@@ -44,7 +45,7 @@ class CallCost:
 @dataclass(frozen=True, slots=True)
 class Preflight:
     """Totals of a whole run. `seconds`: of the busiest endpoint. `money`: None without prices of all endpoints in one
-    currency; half of it if the run is `batched`.
+    currency; half of it if the run is `batched`. `priced_on`: when the oldest of the prices was entered, if known.
     `differences`: (metric, minimum detectable difference of two candidates in points, at a power of 80 %)."""
 
     read: float
@@ -55,6 +56,7 @@ class Preflight:
     seen: bool
     differences: tuple[tuple[str, float], ...]
     batched: bool = False
+    priced_on: date | None = None
 
 
 def preflight(
@@ -95,6 +97,7 @@ def preflight(
         seen,
         differences,
         batched,
+        min((row.priced_on for row in endpoints.values() if row.priced_on), default=None),
     )
 
 

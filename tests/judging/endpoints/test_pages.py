@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection
+from django.utils import timezone
 
 from evalsite.accounts.models import Project, User
 from evalsite.secrets import decrypt
@@ -87,6 +91,19 @@ def test_an_endpoint_is_made_with_its_secrets_encrypted(
     assert KEY not in made.key_encrypted
     assert decrypt(made.key_encrypted) == KEY
     assert decrypt(made.headers_encrypted) == '{"X-A": "b", "X-C": "d: e"}'
+
+
+def test_prices_carry_the_day_on_which_they_changed(
+    client_of: ClientOf, adam: User, endpoint: Endpoint
+) -> None:
+    Endpoint.objects.update(input_price=Decimal("0.5"), currency="USD", priced_on=date(2026, 1, 2))
+    edit = page_of(endpoint, "edit/")
+    client_of(adam).post(edit, FORM | {"name": "Renamed"})
+    assert Endpoint.objects.get().priced_on == date(2026, 1, 2)
+    client_of(adam).post(edit, FORM | {"name": "Renamed", "output_price": "2"})
+    assert Endpoint.objects.get().priced_on == timezone.localdate()
+    client_of(adam).post(edit, FORM | {"name": "Renamed", "input_price": "", "currency": ""})
+    assert Endpoint.objects.get().priced_on is None
 
 
 def test_an_empty_key_keeps_the_stored_one(client_of: ClientOf, adam: User, endpoint: Endpoint) -> None:
