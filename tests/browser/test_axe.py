@@ -337,10 +337,13 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
 
 
 def watch_a_judge(visitor: APIRequestContext, site: str, licence: str) -> str:
-    """Watch the licensed judge of the sample, and wait for its first sitting; return the path of the page."""
+    """Watch the licensed judge of the sample until its first sitting is done; return the path of the page. It is ended
+    because the page that begins one leads to one that goes on."""
     begin = f"{licence}watch/"
     watch, _ = send(visitor, site, begin, {"sentinels": "30", "schedule": ""})
-    wait_for(visitor, site + watch, "1 of 5 sittings")
+    wait_for(visitor, site + watch, 'aria-labelledby="checks"')
+    wait_for(visitor, site + watch, "interval-inline")
+    send(visitor, site, watch, {}, to=f"{watch}end/")
     return watch
 
 

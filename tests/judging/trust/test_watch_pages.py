@@ -57,6 +57,7 @@ def test_a_watch_is_begun_and_ended(alices: Client, project: Project, licence: L
     alices.post(address(project, "watches", watch.pk, "end"))
     assert again(watch).state == "ended"
     assert alices.get(there["Location"]).status_code == 200
+    assert there["Location"] in alices.get(address(project, "licences", licence.pk)).content.decode()
 
 
 @pytest.mark.parametrize(
