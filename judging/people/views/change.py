@@ -122,11 +122,16 @@ def effects_of(evaluation: Evaluation, change: StudyChange) -> list[str]:
             % {"share": percent(change.gold_share, 0), "before": percent(evaluation.gold_share, 0)}
         )
     if sentences:
-        ratings = overall(evaluation).ratings
-        text = ngettext(
-            "%(n)s rating so far is kept and counts as before.",
-            "%(n)s ratings so far are kept and count as before.",
-            ratings,
-        )
-        sentences.append(text % {"n": number(ratings)})
+        sentences.append(kept_sentence(evaluation))
     return sentences
+
+
+def kept_sentence(evaluation: Evaluation) -> str:
+    """What a change does to the ratings so far: nothing."""
+    ratings = overall(evaluation).ratings
+    text = ngettext(
+        "%(n)s rating so far is kept and counts as before.",
+        "%(n)s ratings so far are kept and count as before.",
+        ratings,
+    )
+    return text % {"n": number(ratings)}

@@ -20,6 +20,7 @@ from evalsite.accounts.models import Membership, Project, Role
 from evalsite.links import link_to_copy
 from evalsite.mail.resets import resets_by_mail
 from evalsite.secrets import hashed
+from evalsite.templatetags.show import number
 from evalsite.web.numbers import whole
 from judging.people.access import get_evaluation
 from judging.people.inviting.groups import group_add, groups_of
@@ -38,6 +39,7 @@ from judging.people.inviting.quota_change import promise_agree, quota_change
 from judging.people.models import Evaluation, EvaluationRater
 from judging.people.progress import overall
 from judging.people.quota import most_items, raised_to, rooms_of, seconds_an_item
+from judging.people.views.change import kept_sentence
 
 LONGEST_LIST = 100_000  # characters
 
@@ -182,14 +184,29 @@ def add_group(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def change_quota(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Change how many items a rater gets at most."""
+    """Change how many items a rater gets at most; while raters rate, after what it does was confirmed."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     form = QuotaForm(request.POST, prefix="quota")
     if not form.is_valid():
         return _page(request, evaluation, quota_form=form)
+    changes = form.cleaned_data["quota"] != evaluation.quota
+    if changes and evaluation.state in ("open", "paused") and "confirmed" not in request.POST:
+        effects = quota_effects(evaluation, form.cleaned_data["quota"])
+        return _page(request, evaluation, quota_form=form, quota_effects=effects)
     quota_change(evaluation=evaluation, quota=form.cleaned_data["quota"], by=access.signed_in(request))
     messages.success(request, _("Saved."))
     return redirect("people:inviting", slug, pk)
+
+
+def quota_effects(evaluation: Evaluation, quota: int | None) -> list[str]:
+    """What another quota does, as sentences."""
+    if quota is None:
+        return [_("Raters get items as long as there are any."), kept_sentence(evaluation)]
+    return [
+        _("From now on, items a rater at most: %(n)s.") % {"n": number(quota)},
+        _("Who was told fewer is asked first, and may stop at the old number."),
+        kept_sentence(evaluation),
+    ]
 
 
 @login_required

@@ -186,8 +186,12 @@ def test_the_quota_is_set_and_ratings_that_nobody_covers_are_named(
 ) -> None:
     raters_add(evaluation=evaluation, users=[rita])
     client = client_of(alice)
-    page = client.post(address(evaluation, "quota/"), {"quota-quota": "1"}, follow=True).text
+    asked = client.post(address(evaluation, "quota/"), {"quota-quota": "1"}).text
+    assert "From now on, items a rater at most: 1." in asked
+    assert Evaluation.objects.get().quota is None
+    sent = {"quota-quota": "1", "confirmed": "1"}
+    page = client.post(address(evaluation, "quota/"), sent, follow=True).text
     assert "3 ratings are covered by nobody" in page
     assert client.post(address(evaluation, "quota/"), {"quota-quota": "0"}).status_code == 422
-    client.post(address(evaluation, "quota/"), {"quota-quota": ""})
+    client.post(address(evaluation, "quota/"), {"quota-quota": "", "confirmed": "1"})
     assert Evaluation.objects.get().quota is None
