@@ -60,9 +60,9 @@ def run_batches(hold: Hold, run: Run) -> None:
         _advance(run, batch)
     run.refresh_from_db()
     if run.state == RunState.RUNNING:
-        while (made := _made(run)) is not None:
+        while (new := _new_batch(run)) is not None:
             hold.renew()
-            _advance(run, made)
+            _advance(run, new)
         _go_on(run)
     if _open(run) or (run.state == RunState.RUNNING and _passing(run)):
         hold.release(timedelta(seconds=_pause(run)))
@@ -106,7 +106,7 @@ def _go_on(run: Run) -> None:
 
 
 @transaction.atomic
-def _made(run: Run) -> RequestBatch | None:
+def _new_batch(run: Run) -> RequestBatch | None:
     """A new batch of requests to one endpoint that wait for one, as many as the run's budget allows, once no worker is
     storing more; None without any."""
     waiting = BatchRequest.objects.filter(run=run, done=False, plain=False, batch=None).order_by("pk")
@@ -205,12 +205,12 @@ def _sent(batch: RequestBatch, remote_id: str) -> None:
 
 def _found(batch: RequestBatch) -> tuple[RemoteBatch | None, bool]:
     """The batch at the server, if it arrived, and whether that is settled."""
-    known = set(RequestBatch.objects.exclude(remote_id="").values_list("remote_id", flat=True))
+    stored = set(RequestBatch.objects.exclude(remote_id="").values_list("remote_id", flat=True))
     since = batch.created_at.timestamp() - CLOCKS
     remotes = [
         remote
         for remote in _called(batch, lambda batches: batches.recent())
-        if remote.id not in known and remote.created >= since
+        if remote.id not in stored and remote.created >= since
     ]
     if batch.endpoint and batch.endpoint.protocol != ANTHROPIC:
         return next((remote for remote in remotes if remote.marker == batch.marker), None), True

@@ -126,10 +126,10 @@ class Batches:
         return _id(await self._json("POST", self._batches(), json=wanted | {"metadata": {MARK: marker}}))
 
     def _body(self, request: Request) -> Request:
-        kept = {name: value for name, value in request.items() if name not in _NOT_IN_BATCHES}
+        sendable = {name: value for name, value in request.items() if name not in _NOT_IN_BATCHES}
         if self.settings.speaks is azure.PROTOCOL:
-            kept["model"] = azure.deployment_of(self.settings.url, request)
-        return self.settings.speaks.body(kept)
+            sendable["model"] = azure.deployment_of(self.settings.url, request)
+        return self.settings.speaks.body(sendable)
 
     async def recent(self) -> list[RemoteBatch]:
         """The newest batches, newest first."""

@@ -181,7 +181,7 @@ def _end(pk: int, problem: str = "", detail: str = "") -> None:
 
 def record_of(measurement: Measurement) -> Record:
     """What was measured so far."""
-    known = Record(
+    empty = Record(
         judge=measurement.model,
         date=measurement.created_at.date().isoformat(),
         language=measurement.language,
@@ -191,4 +191,4 @@ def record_of(measurement: Measurement) -> Record:
     )
     results = measurement.results.values()
     pairs = [Pair(verdict, people, unit) for verdict, _reason, people, unit in results]
-    return measured(known, gallery()[measurement.card].gives, pairs)
+    return measured(empty, gallery()[measurement.card].gives, pairs)
