@@ -2,7 +2,6 @@
 import { focusInto, keep, toast } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { attend, elapsed, foldReference, restart, show as showSide, stirredWithin, toLastQuestion, toggleDifference, toggleReasoning, toggleTogether, withLastQuestion } from "./desk/reading.js";
-import { SpanMarker } from "./desk/spans.js";
 import { SubmissionQueue, connectionError, ownHeaders, unsentByOthers } from "./desk/submissions.js";
 
 const LOOK_AGAIN = 30000;
@@ -15,7 +14,7 @@ const skipping = document.getElementById("skip");
 const form = new VerdictForm(document.getElementById("verdict"), toAnswer);
 const dialog = document.getElementById("reading");
 const understood = document.getElementById("reading-form");
-const marker = new SpanMarker(form);
+const marker = form.form.querySelector("[data-marker]") && new (await import("./desk/spans.js")).SpanMarker(form);
 const submissions = new SubmissionQueue(items.dataset.store, { stored, refused, waiting, empty });
 const queue = []; // next articles
 const submitted = []; // {article, key, values, comment}: submitted by this page, newest last
@@ -71,7 +70,7 @@ function show(article, values, comment) {
   article.hidden = false;
   foldReference(article);
   form.fill(values ?? JSON.parse(article.dataset.values), comment ?? article.dataset.comment, article.querySelector("template"));
-  marker.open(article);
+  marker?.open(article);
   press("difference", false);
   restart();
   article.focus({ preventScroll: true });
@@ -580,9 +579,9 @@ function letter(key, action) {
   keep(key.toUpperCase(), action);
 }
 
-for (const digit of "0123456789") keep(digit, () => (marker.active ? marker : form).digit(digit));
-keep("ArrowLeft", (event) => (marker.active ? marker.step(-1, event.shiftKey) : form.move(-1)));
-keep("ArrowRight", (event) => (marker.active ? marker.step(1, event.shiftKey) : form.move(1)));
+for (const digit of "0123456789") keep(digit, () => (marker?.active ? marker : form).digit(digit));
+keep("ArrowLeft", (event) => (marker?.active ? marker.step(-1, event.shiftKey) : form.move(-1)));
+keep("ArrowRight", (event) => (marker?.active ? marker.step(1, event.shiftKey) : form.move(1)));
 keep("ArrowUp", () => form.select(form.at - 1));
 keep("ArrowDown", () => form.select(form.at + 1));
 keep("Enter", submit);
@@ -593,7 +592,7 @@ letter("s", actions.skip);
 letter("p", actions.mine);
 letter("d", actions.difference);
 letter("g", () => actions.guideline());
-keep("Escape", () => (marker.active ? marker.leave() : null, showGuideline(false)));
+keep("Escape", () => (marker?.active ? marker.leave() : null, showGuideline(false)));
 letter("c", () => form.form.elements.comment.focus());
 letter("r", () => current && toggleReasoning(current));
 letter("l", () => setStatus(toggleTogether() ? status.dataset.together : status.dataset.apart));
@@ -603,7 +602,7 @@ function marking(key, action) {
   keep(key, () => marker.active && action());
 }
 
-if (form.form.querySelector("[data-marker]")) {
+if (marker) {
   for (const [place, key] of [..."qwe"].entries()) for (const either of [key, key.toUpperCase()]) marking(either, () => marker.severity(place));
   for (const [key, step] of Object.entries({ j: 1, J: 1, k: -1, K: -1 })) marking(key, () => marker.turn(step));
   for (const key of ["Delete", "Backspace"]) marking(key, () => marker.remove());
