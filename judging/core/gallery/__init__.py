@@ -177,6 +177,7 @@ def _column(name: str) -> str:
     return "ref_answer" if name == "reference" else name
 
 
+_CARD = msgspec.json.Decoder(Card)
 _RECORD = msgspec.json.Decoder(Record)
 _EXAMPLE = msgspec.json.Decoder(Example)
 
@@ -189,7 +190,7 @@ def gallery() -> dict[str, Card]:
 
 
 def _card(folder: Path) -> Card:
-    card = msgspec.yaml.decode((folder / "card.yaml").read_bytes(), type=Card)
+    card = msgspec.yaml.decode((folder / "card.yaml").read_bytes(), type=_CARD.type)
     if card.id != folder.name:
         raise msgspec.ValidationError(f"{folder.name}: the id is {card.id}")
     return msgspec.structs.replace(
