@@ -27,7 +27,7 @@ from tests.datasets.conftest import upload
 from tests.evalsite.api.test_every_address import places
 
 __all__ = ["places", "upload"]  # fixtures
-EXAMPLES = 20 if os.environ.get("EVALSITE_CI") == "1" else 2  # for each address
+EXAMPLES = 8 if os.environ.get("EVALSITE_CI") == "1" else 2  # for each address
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
