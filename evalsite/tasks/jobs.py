@@ -353,10 +353,12 @@ def reconcile() -> None:
 
 
 def wake_due() -> float:
-    """Wake a worker for each job that was to wait until now; returns the seconds until the next is due (inf: none).
-    The maintenance of every worker calls it when the time that it told before is over."""
+    """Wake a worker for each job whose time has just come; returns the seconds until the next one's (inf: none).
+    The maintenance of every worker calls it when the time that it told before is over. Jobs that go on waiting, since
+    all workers are busy, are left to the reconciler: Celery would collect a task for each call."""
     now = timezone.now()
-    later = Job.objects.filter(kind__in=listed(), state=State.WAITING, not_before__isnull=False)
+    just_now = now - timedelta(seconds=2 * workers.BEAT_SECONDS)
+    later = Job.objects.filter(kind__in=listed(), state=State.WAITING, not_before__gt=just_now)
     for name, object_id in later.filter(not_before__lte=now).values_list("kind", "object_id"):
         workers.wake(work, kind=name, object_id=object_id)
     following = later.filter(not_before__gt=now).aggregate(first=Min("not_before"))["first"]

@@ -242,6 +242,9 @@ def test_a_job_that_waits_for_its_time_is_woken_then(waiting: int) -> None:
     DBTaskResult.objects.all().delete()
     assert 3500 < jobs.wake_due() <= 3600
     assert woken() == []
+    Job.objects.update(not_before=timezone.now() - timedelta(minutes=1))
+    assert jobs.wake_due() == math.inf
+    assert woken() == []  # long due: the reconciler's
     Job.objects.update(not_before=timezone.now())
     assert jobs.wake_due() == math.inf
     assert woken() == [{"kind": KIND, "object_id": waiting}]
