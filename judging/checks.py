@@ -12,6 +12,8 @@ from judging.sandboxes import SandboxStatus, status
 
 FULL_ISOLATION = 3
 TAG = "sandbox"
+CONTAINER_OPTIONS = "--security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+"""The profiles of container engines forbid making namespaces; the sandbox's own filters replace them for scripts."""
 
 
 @register(TAG, deploy=True)
@@ -57,8 +59,9 @@ def _remedy(layer: Layer) -> str:
     match layer:
         case "namespaces":
             return _(
-                "Namespaces: allow unprivileged user namespaces, or start as root outside of a container."
-            )
+                "Namespaces: allow unprivileged user namespaces; in a container, also add %(options)s to the options "
+                "it is started with."
+            ) % {"options": CONTAINER_OPTIONS}
         case "landlock":
             return _("Landlock: use Linux 5.13 or newer, with landlock among the kernel's security modules.")
         case "seccomp":

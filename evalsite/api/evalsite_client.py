@@ -174,9 +174,15 @@ class Client:
         seed: int | None = None,
         name: str = "",
         budget: Json | None = None,
+        batched: bool = False,
+        plain_if_expired: bool = False,
     ) -> Run:
-        """Start a run. `rows`: how many, drawn at random by `seed`; None: all. `budget`: {calls, tokens, money}."""
-        body = _run_body(version, candidates, metrics, rows=rows, seed=seed, name=name, budget=budget)
+        """Start a run. `rows`: how many, drawn at random by `seed`; None: all. `budget`: {calls, tokens, money}.
+        `batched`: in batches, cheaper and answered within a day; `plain_if_expired`: send alone what one left."""
+        chosen = {"batched": batched or None, "plain_if_expired": plain_if_expired or None}
+        body = _run_body(
+            version, candidates, metrics, rows=rows, seed=seed, name=name, budget=budget, **chosen
+        )
         return Run(self, self.post(self.path("runs"), body))
 
     def estimate(

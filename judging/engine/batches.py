@@ -262,22 +262,27 @@ def _collected(run: Run, batch: RequestBatch) -> bool:
 
 @transaction.atomic
 def _store(run: Run, batch: RequestBatch, settings: JudgeSettings, results: list[ItemResult]) -> None:
-    """Store replies and count them, each once however often they are read."""
+    """Store replies and count them, each once however often they are read. What the server was too busy for is sent
+    alone, if the run allows that."""
     bodies = {result.custom_id: result for result in results if result.status}
-    rows = BatchRequest.objects.select_for_update().filter(batch=batch, done=False, custom_id__in=bodies)
+    rows = BatchRequest.objects.select_for_update().filter(
+        batch=batch, done=False, plain=False, custom_id__in=bodies
+    )
     prices = run.prices.get(str(batch.endpoint_id), (0.0, 0.0))
     calls = failed = read = written = 0
     money = 0.0
     for row in rows:
         result = bodies[row.custom_id]
-        row.done, row.status, row.body = True, result.status, result.body.decode("utf-8", "replace")
+        row.status, row.body = result.status, result.body.decode("utf-8", "replace")
         reply, error = read_reply(settings, json.loads(row.request), row.status, row.body)
+        row.plain = run.plain_if_expired and error is not None and error.retry
+        row.done = not row.plain
         answer = reply or (error.reply if error else None)
         usage = answer.usage if answer else Usage()
         calls, failed = calls + 1, failed + (answer is None)
         read, written = read + (usage.prompt_tokens or 0), written + (usage.completion_tokens or 0)
         money += usage.cost(*prices) * CHEAPER
-        row.save(update_fields=["done", "status", "body"])
+        row.save(update_fields=["done", "plain", "status", "body"])
     RequestBatch.objects.filter(pk=batch.pk).update(answered=F("answered") + calls)
     Run.objects.filter(pk=run.pk).update(
         calls=F("calls") + calls,

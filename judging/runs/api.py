@@ -71,7 +71,8 @@ class BudgetIn(Schema):
 
 class RunIn(Schema):
     """`version`: its id, or {dataset, number}. `candidates`: names of uploaded ones, or models that generate answers.
-    `metrics`: names (newest version), or {name, version}. `rows`: how many, drawn at random; null: all."""
+    `metrics`: names (newest version), or {name, version}. `rows`: how many, drawn at random; null: all. `batched`: send
+    requests in batches, cheaper and answered within a day; `plain_if_expired`: send alone what a batch left."""
 
     version: int | NumberedVersion
     candidates: list[str | CandidateIn] = Field(min_length=1, max_length=1000)
@@ -80,6 +81,8 @@ class RunIn(Schema):
     seed: int | None = Field(None, ge=0, lt=SEEDS)
     name: str = Field("", max_length=200)
     budget: BudgetIn = BudgetIn()
+    batched: bool = False
+    plain_if_expired: bool = False
 
 
 class RunOut(Schema):
@@ -150,8 +153,11 @@ def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> St
     version = version_named(project, body.version)
     candidates, models = _candidates(project, version, body.candidates)
     metrics = _metrics(project, body.metrics)
+    options = services.RunOptions(
+        _budget(body.budget), batched=body.batched, plain_if_expired=body.plain_if_expired
+    )
     if dry:
-        return Status(200, _estimate(version, candidates, metrics, body.rows, models))
+        return Status(200, _estimate(version, candidates, metrics, body.rows, models, options))
     try:
         run = services.run_create(
             project=project,
@@ -162,7 +168,7 @@ def start(request: HttpRequest, slug: str, body: RunIn, dry: bool = False) -> St
             user=access.signed_in(request),
             sample_size=body.rows,
             seed=random.randrange(SEEDS) if body.seed is None else body.seed,
-            options=services.RunOptions(_budget(body.budget)),
+            options=options,
             candidate_models=models,
         )
     except IntegrityError:
@@ -250,9 +256,10 @@ def _estimate(
     metrics: list[MetricChoice],
     rows: int | None,
     models: list[CandidateModel],
+    options: services.RunOptions,
 ) -> dict[str, Any]:
     cost = selectors.cost_of(version, candidates, metrics, rows, models)
-    estimate = preflight(version, metrics, cost, models)
+    estimate = preflight(version, metrics, cost, models, batched=options.batched)
     return {
         "judgements": cost.judgements,
         "calls": cost.calls + cost.answers,
@@ -260,21 +267,23 @@ def _estimate(
         "seconds": estimate and estimate.seconds,
         "money": estimate and estimate.money,
         "currency": estimate.currency if estimate else "",
-        "warnings": _warnings(version, candidates, metrics, models),
+        "warnings": _warnings(version, candidates, metrics, models, options),
     }
 
 
 def _warnings(
-    version: Version, candidates: list[Candidate], metrics: list[MetricChoice], models: list[CandidateModel]
+    version: Version,
+    candidates: list[Candidate],
+    metrics: list[MetricChoice],
+    models: list[CandidateModel],
+    options: services.RunOptions,
 ) -> list[str]:
     """Why the run would be refused, in sentences."""
+    chosen = [services.ChosenMetric(choice.definition, choice.version) for choice in metrics]
     try:
-        services.refuse_impossible(
-            version,
-            candidates,
-            [services.ChosenMetric(choice.definition, choice.version) for choice in metrics],
-            models,
-        )
+        services.refuse_impossible(version, candidates, chosen, models)
+        if options.batched:
+            services.refuse_impossible_batches(options, chosen, models)
     except ValidationError as error:
         return list(error.messages)
     return []

@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import pytest
 from django.core.checks import run_checks
 from django.core.checks.registry import registry
 
-from judging.checks import TAG, level_messages, sandbox_holds
+from judging.checks import CONTAINER_OPTIONS, TAG, level_messages, sandbox_holds
 from judging.core.sandbox.job import Layer
 
 
@@ -31,6 +33,8 @@ def test_what_is_missing_is_named_with_a_remedy() -> None:
     (message,) = level_messages(1, ("namespaces", "landlock"), 1)
     assert "Missing: namespaces, landlock." in str(message.msg)
     assert "Linux 5.13" in str(message.hint)
+    assert f"add {CONTAINER_OPTIONS} to" in str(message.hint)
+    assert CONTAINER_OPTIONS in Path("docs/deploy.md").read_text()
 
 
 def test_this_machine_is_tried() -> None:

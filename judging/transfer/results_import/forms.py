@@ -46,3 +46,9 @@ class ResultsForm(forms.Form):
             except ValidationError as error:
                 self.add_error("name", error)
         return sent
+
+
+class ResultsPageForm(ResultsForm):
+    """With what the API takes from the address."""
+
+    strict = forms.BooleanField(label=gettext_lazy("Import nothing if a line does not fit"), required=False)

@@ -25,7 +25,7 @@ from evalsite.web.request_limits import allow, upload_page
 from judging.core.results_file.records import VALUE_KINDS, RefusedLine
 from judging.messages import refused_sentence, source_label
 from judging.transfer.results_import.access import get_results_import, imports_of
-from judging.transfer.results_import.forms import ResultsForm
+from judging.transfer.results_import.forms import ResultsPageForm
 from judging.transfer.results_import.models import ResultsImport, ResultsImportState
 from judging.transfer.results_import.services import (
     JOB,
@@ -52,7 +52,7 @@ def _new(request: HttpRequest, project: Project) -> HttpResponse:
     versions = usable_versions(project)
     sent = (request.POST, request.FILES) if request.method == "POST" else (None, None)
     chosen = request.GET.get("version", "")
-    form = ResultsForm(*sent, project=project, versions=versions, version=chosen)
+    form = ResultsPageForm(*sent, project=project, versions=versions, version=chosen)
     if form.is_bound and form.is_valid():
         try:
             file_name, by = form.cleaned_data["file"].name or "", access.signed_in(request)

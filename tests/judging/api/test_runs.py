@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from evalsite.accounts.models import Project, User
+from judging.endpoints.models import Endpoint
+from judging.metrics.services import metric_create
 from judging.records.models import Judgement, Run
 from tests.api import Api, code_of
 from tests.datasets.conftest import jsonl
-from tests.judging.judged import a_judged_run
-from tests.make import a_version
+from tests.judging.judged import JUDGE_URL, a_judged_run
+from tests.judging.working import an_endpoint
+from tests.make import a_metric, a_version
 
 RUNS = "projects/physics/runs"
 
@@ -95,3 +98,22 @@ def test_two_runs_are_compared_as_the_command_does(alice: User, project: Project
     document = Api(alice).get(f"{RUNS}/{run.pk}/compare/{other.pk}").json()
     assert document["state"] == "ready"
     assert set(document["metrics"]["quality"]) == {"alpha", "beta"}
+
+
+def test_a_run_in_batches_is_started_or_its_refusal_foreseen(alice: User, project: Project) -> None:
+    endpoint = an_endpoint(project, JUDGE_URL, probe={"ok": True, "batches": True})
+    metric_create(project=project, definition=a_metric("", endpoint=endpoint.pk), user=alice)
+    version = a_version(project)
+    version.candidates.update(responses=3)
+    body = {
+        "version": version.pk,
+        "candidates": ["alpha"],
+        "metrics": ["quality"],
+        "batched": True,
+    }
+    assert Api(alice).post(f"{RUNS}?dry=1", body).json()["warnings"] == []
+    started = Run.objects.get(pk=Api(alice).post(RUNS, body | {"plain_if_expired": True}).json()["id"])
+    assert (started.batched, started.plain_if_expired) == (True, True)
+    Endpoint.objects.update(probe={"ok": True})
+    (warning,) = Api(alice).post(f"{RUNS}?dry=1", body).json()["warnings"]
+    assert "no batches" in warning

@@ -243,3 +243,15 @@ def test_an_overloaded_server_in_a_batch_is_no_bad_request(
         run = ended(batched_run(endpoint_at(project, server, "anthropic")))
     assert (run.state, run.errors) == (RunState.FINISHED, ROWS)
     assert set(Judgement.objects.values_list("reason", flat=True)) == {"overloaded"}
+
+
+@BOTH
+def test_what_the_server_was_too_busy_for_is_sent_alone_if_the_run_allows_it(
+    project: Project, batches: ScriptedBatches, protocol: str
+) -> None:
+    busy = [refusal(529, "Overloaded", type="overloaded_error")] * 2
+    with ScriptedJudge([*busy, Answer("Score: [[7]]")], batches=batches) as server:
+        options = RunOptions(batched=True, plain_if_expired=True)
+        run = ended(batched_run(endpoint_at(project, server, protocol), options))
+    assert (run.state, run.scored, run.errors) == (RunState.FINISHED, ROWS, 0)
+    assert (run.calls, run.calls_failed, len(batches.created)) == (ROWS + 2, 2, 1)

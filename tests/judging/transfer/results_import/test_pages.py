@@ -32,10 +32,10 @@ def version(project: Project) -> Version:
     return a_version(project)
 
 
-def send(browser: Client, version: Version, *lines: dict[str, Any], name: str = "") -> Any:
+def send(browser: Client, version: Version, *lines: dict[str, Any], name: str = "", **more: str) -> Any:
     text = "".join(json.dumps(line) + "\n" for line in lines)
     file = SimpleUploadedFile("results.jsonl", text.encode())
-    return browser.post(PAGE, {"file": file, "version": version.pk, "name": name})
+    return browser.post(PAGE, {"file": file, "version": version.pk, "name": name, **more})
 
 
 def checked() -> ResultsImport:
@@ -49,6 +49,16 @@ def test_a_file_is_checked_before_anything_is_imported(browser: Client, version:
     assert "Import 1 verdict" in page
     assert "The data set has no row at line 9." in page
     assert not Run.objects.exists()
+
+
+def test_nothing_is_offered_if_all_or_nothing_was_chosen_and_a_line_does_not_fit(
+    browser: Client, version: Version
+) -> None:
+    answer = send(browser, version, verdict(), verdict(9), strict="on")
+    page = browser.get(answer["Location"]).content.decode()
+    assert "all or nothing was asked for" in page
+    assert "The data set has no row at line 9." in page
+    assert "/confirm/" not in page
 
 
 def test_what_fits_is_imported_once_someone_agrees(browser: Client, version: Version) -> None:
