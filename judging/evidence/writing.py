@@ -46,7 +46,7 @@ _HIDDEN = re.compile(r"header|api[_-]?key|authorization|secret|password|url|endp
 
 
 class StillOpen(Exception):
-    """People still rate the run or its answers; the message names the evaluation."""
+    """The run has not ended, or people still rate it or its answers; the message names what is open."""
 
 
 def write_evidence(
@@ -59,6 +59,8 @@ def write_evidence(
             raise StillOpen(
                 f"Evaluation “{evaluation.run.name}” is still open. Evidence can be written once it is closed."
             )
+    if not run.complete:
+        raise StillOpen(f"Run “{run.name}” has not ended yet. Evidence can be written once it has.")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as stream:

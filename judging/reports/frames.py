@@ -18,6 +18,7 @@ from datasets.versions.references import reference_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pairs import ORDERS_DISAGREE
 from judging.core.results import Verdict
+from judging.core.statistics.corrected import SENT
 from judging.core.statistics.frame import (
     COMBINED,
     REFERENCE,
@@ -94,7 +95,7 @@ def run_frame(
             each.run, definitions_now(each.run), raters, with_sealed=with_sealed, lines=lines
         )
         unfair = frozenset[int]() if with_sealed else rows_for_improving(each)
-        rated = (verdict for verdict in rated if verdict.row not in unfair)
+        rated = (verdict for verdict in rated if verdict.row not in unfair and verdict.draw != SENT)
         verdicts += _drawn_from_all(each, run, rated)
     candidates = {name: name for name in names}
     covered = [

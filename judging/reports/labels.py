@@ -271,6 +271,13 @@ def left_out_sentences(left_out: Mapping[str, Any], *, named: bool = True) -> li
         sentences.append(text % {"n": number(count)})
     if count := left_out.get("sealed"):
         sentences.append(sealed_sentence(count))
+    if count := left_out.get("sent_by_rule"):
+        text = ngettext(
+            "%(n)s rating of an answer that a rule sent, left out because no draw chose it.",
+            "%(n)s ratings of answers that a rule sent, left out because no draw chose them.",
+            count,
+        )
+        sentences.append(text % {"n": number(count)})
     if named:
         return sentences + [
             _excluded_sentence(exclusion) for exclusion in left_out["excluded_by"][:MOST_EXCLUSIONS]

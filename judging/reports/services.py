@@ -9,6 +9,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.frame import ScaledMetric
 from judging.engine.budget import MILLION
 from judging.engine.candidates import GeneratingCandidate, generating_candidates
+from judging.people.asking.drawn import sent_ratings
 from judging.people.guidelines.selectors import mixed_versions
 from judging.people.selectors import evaluations_of
 from judging.records.models import Run
@@ -88,12 +89,14 @@ def left_out(run: Run) -> dict[str, Any]:
     sampled; `rows_without_answers` of the run's candidates, and pairs of candidates that were not compared on a row
     because one has no answer to it (`pairs_without_answers`), known once the run is planned. `excluded`: number of
     answers (each under one metric) that reviewers excluded; `excluded_by`: who, with which `reason`, and how many
-    `judgements`. `sealed`: how many of people's labels are in a judge's test that was not opened yet.
+    `judgements`. `sealed`: how many of people's labels are in a judge's test that was not opened yet; `sent_by_rule`:
+    how many are of answers that a rule sent to people and no draw drew.
     """
     valid = run.version.valid_rows
     drawn = run.sample_size is not None and run.sample_size < valid
     drawn_rows = min(valid, run.sample_size or valid)
     excluded, rated = excluded_by(run), evaluations_of(run)
+    others = [evaluation for evaluation in rated if evaluation.run_id != run.pk]
     return {
         "bad_rows": run.bad_rows_left_out,
         "not_read_to_its_end": bool(run.version.stopped_by),
@@ -103,9 +106,8 @@ def left_out(run: Run) -> dict[str, Any]:
         "pairs_without_answers": _pairs_without_answers(run, drawn_rows) if run.started_at else None,
         "excluded": sum(exclusion["judgements"] for exclusion in excluded),
         "excluded_by": excluded,
-        "sealed": sealed_count(
-            [run, *(evaluation.run for evaluation in rated if evaluation.run_id != run.pk)]
-        ),
+        "sealed": sealed_count([run, *(evaluation.run for evaluation in others)]),
+        "sent_by_rule": sent_ratings(others),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .corrected import cut_checklist
 from .document import Corrected, CorrectedPair
 from .frame import ScaledMetric
 from .intervals import FEWEST_UNITS, Ends, effective_trials
@@ -205,7 +206,8 @@ def carried_scores(
         run = Estimate(cell["mean"], cell["se"], None, None, cell["items"], cell["clusters"])
         carried = carry_over_mean(run, cell["scored"], test, ends, state)
         slope = carried.slope
-        scores.append(_corrected(metric.name, name, judge, cell, test, carried))
+        entry = _corrected(metric.name, name, judge, cell, test, carried)
+        scores.append(cut_checklist(metric, entry))
     if any(score["value"] is None for score in scores):
         return scores, []
     return scores, [_pair(pair, judge, slope) for pair in under(document, "pairs", metric.name)]

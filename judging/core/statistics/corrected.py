@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .checklists import cut
 from .correction import Correction, Labelled, correct, why_refused
 from .document import Corrected
 from .frame import ScaledMetric
@@ -42,8 +43,18 @@ def corrected_scores(verdicts: Verdicts) -> list[Corrected]:
             answers = labelled_answers(cell, labels.reindex(cell["item"]))
             if answers.has_label.any():
                 draws = None if by_draw is None else draws_of(cell["item"].to_numpy(), by_draw)
-                scores.append(_corrected(verdicts.metric, str(candidate), judge, answers, draws))
+                entry = _corrected(verdicts.metric, str(candidate), judge, answers, draws)
+                scores.append(cut_checklist(verdicts.metric, entry))
     return scores
+
+
+def cut_checklist(metric: ScaledMetric, entry: Corrected) -> Corrected:
+    """Cut a checklist's figures to 0…1, after they were computed of uncut values."""
+    if metric.checklist:
+        entry["people_mean"], entry["judge_mean"] = cut(entry["people_mean"]), cut(entry["judge_mean"])
+        entry["value"] = cut(entry["value"])
+        entry["ci_low"], entry["ci_high"] = cut(entry["ci_low"]), cut(entry["ci_high"])
+    return entry
 
 
 def _labels_by_draw(people: DataFrame) -> DataFrame | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -9,7 +10,7 @@ from django.db.models import Q
 from judging.core.statistics.corrected import SENT
 from judging.people.asking.models import AnswerDraw
 from judging.people.models import Evaluation, Item
-from judging.records.models import Run
+from judging.records.models import Judgement, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ def drawn_items(run: Run) -> dict[int, DrawnItem]:
         number = SENT if (sent or improving) and not draw else draw
         drawn[response] = DrawnItem(number, None if chance is None else chance * share, known_to)
     return drawn
+
+
+def sent_ratings(evaluations: Iterable[Evaluation]) -> int:
+    """How many labels are of answers that a rule sent and no draw drew: in the report of the judged run they are left
+    out."""
+    sent = {"rating__assignment__item__sent_by_rule": True, "rating__assignment__item__draw": 0}
+    runs = [evaluation.run_id for evaluation in evaluations]
+    return Judgement.objects.filter(run__in=runs, current=True, **sent).count() if runs else 0
 
 
 def rows_for_improving(evaluation: Evaluation) -> frozenset[int]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from datasets.core.kinds import CHECKLIST
 from judging.core.change import MeanChange, Share, change_between, changed_settings, readings
 from judging.core.metric_definition import MetricDefinition
 from judging.core.sandbox.job import SandboxError
+from judging.core.statistics.checklists import cut
 from judging.records.definitions import definitions_now
 from judging.records.models import Reading, Run, RunMetric
 from judging.reports.comparison import items
@@ -109,6 +111,10 @@ def changes_between(
         ]
         width = None if None in widths else max(filter(None, widths))
         change = change_between(items.matched(first, second, keys, replies, clusters), width)
+        if CHECKLIST in {
+            definition.gives for definition in replies.own_definitions
+        }:  # as the reports show them
+            change = replace(change, before=cut(change.before), after=cut(change.after))
         change = replace(change, noise_alone=noise_of(replies.own_definitions, first, second))
         yield CellChange(*cell, change, first, second)
 

@@ -12,7 +12,7 @@ from evalsite.derived import Part, Results, of_parts, of_subjects
 from evalsite.models import Derived
 from judging.records.models import Run
 
-CHANGES = Results("comparison", 5)  # of a run: StoredChange of all cells, by the earlier run
+CHANGES = Results("comparison", 6)  # of a run: StoredChange of all cells, by the earlier run
 ITEMS = Results("compared_items", 5)  # of a row of CHANGES: services.ComparedItem, by metric and candidate
 
 

@@ -114,9 +114,13 @@ class TurnedItem:
     url: str
 
 
-def turned_items(succession: Succession, old: RunMetric, new: RunMetric) -> Iterator[TurnedItem]:
-    """The answers whose verdict turned, the furthest moves first."""
+def turned_items(
+    succession: Succession, old: RunMetric, new: RunMetric, candidate: str = ""
+) -> Iterator[TurnedItem]:
+    """The answers whose verdict turned, only a candidate's if one is named; the furthest moves first."""
     pairs = [pair for pair in matched(old, new) if pair[0].value != pair[1].value]
+    if candidate:
+        pairs = [pair for pair in pairs if candidate in (pair[0].candidate, pair[0].other)]
     pairs.sort(key=lambda pair: -abs((pair[1].score or 0) - (pair[0].score or 0)))
     for before, after in pairs:
         address = (succession.project.slug, new.run_id, old.run_id, before.judgement, after.judgement)

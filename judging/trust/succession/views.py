@@ -114,7 +114,9 @@ def succession(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if old and run and run.state == RunState.FINISHED and row.computed_from != basis_of(row):
         jobs.request(JOB, row.pk)
     definition = MetricDefinition.from_json(row.metric_version.definition)
-    items = list(turned_items(row, old, run.metrics.get())) if row.document and old and run else []
+    only = request.GET.get("candidate", "")
+    only = only if only in row.document.get("candidates", {}) else ""
+    items = list(turned_items(row, old, run.metrics.get(), only)) if row.document and old and run else []
     page, pager = paged(request.GET, items, PER_PAGE)
     context = {
         "succession": row,
@@ -125,6 +127,7 @@ def succession(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "outdated": bool(row.document) and row.computed_from != basis_of(row) and old and run,
         "sentence": decision_sentence(row.document),
         "lines": candidate_lines(definition, row.document),
+        "only": only,
         "items": page,
         "pager": pager,
         "form": MarginForm(measure=measure_of(definition), now=row.margin),

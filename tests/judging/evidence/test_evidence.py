@@ -87,6 +87,14 @@ def test_a_finished_run_is_intact_and_recomputed(file: Path, options: tuple[str,
 
 
 @pytest.mark.django_db
+def test_of_a_run_that_has_not_ended_none_is_written(file: Path) -> None:
+    Run.objects.update(state="running")
+    with pytest.raises(CommandError, match="has not ended yet") as refusal:
+        write(file)
+    assert (refusal.value.returncode, file.exists()) == (1, False)
+
+
+@pytest.mark.django_db
 def test_the_report_inside_is_that_of_the_run(file: Path) -> None:
     write(file)
     inside = json.loads(members(file)["report.json"])

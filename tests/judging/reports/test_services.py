@@ -106,6 +106,7 @@ def test_rows_that_were_not_drawn_are_named_with_the_seed(project: Project) -> N
         "excluded": 0,
         "excluded_by": [],
         "sealed": 0,
+        "sent_by_rule": 0,
     }
 
 

@@ -104,7 +104,12 @@ def test_a_shift_is_told_by_candidate_with_the_answers_that_turned(
     assert "must not stand in one table" in shown
     assert "1 to 20 of" in shown
     turned = [pair for pair in matched(*_both(succession)) if pair[0].value != pair[1].value]
-    assert sum(each["turned"] for each in succession.document["candidates"].values()) == len(turned)
+    counts = {name: each["turned"] for name, each in succession.document["candidates"].items()}
+    assert sum(counts.values()) == len(turned)
+    assert 'href="?candidate=alpha#turned"' in page.get(f"{BASE}{succession.pk}/").content.decode()
+    of_alpha = page.get(f"{BASE}{succession.pk}/?candidate=alpha")
+    assert of_alpha.context["pager"]["count"] == counts["alpha"]
+    assert {item.candidates for item in of_alpha.context["items"]} == {"alpha"}
 
 
 def _both(succession: Succession) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ import pytest
 
 from judging.core.people.asking import probabilities
 from judging.core.statistics.correction import Labelled
+from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.several_draws import (
     Draw,
     Prospect,
@@ -98,3 +99,13 @@ def test_a_later_draw_says_that_there_were_several():
     rows = [*verdicts(known_to=1), *(person(3, row=row, drawn_with=0.4, draw=1) for row in range(45, 60))]
     (score,) = document(rows)["corrected"]
     assert (score["draw"], score["labelled"]) == ("several", 55)
+
+
+def test_corrected_figures_of_checklists_are_cut_as_their_means():
+    metric = ScaledMetric("m", 0, 1, checklist=True)
+    judged = [said(-0.5 - row / 100, row=row) for row in range(1, 61)]
+    rated = [person(-0.5 - row / 100, row=row, drawn_with=0.5) for row in range(1, 31)]
+    (score,) = document([*judged, *rated], metric)["corrected"]
+    assert score["refused"] is None
+    figures = (score[name] for name in ("people_mean", "judge_mean", "value", "ci_low", "ci_high"))
+    assert set(figures) == {0.0}

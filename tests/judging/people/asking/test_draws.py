@@ -41,6 +41,14 @@ def corrected(run: Run) -> dict[str, Any]:
     return dict(score)
 
 
+def by_people(run: Run) -> tuple[int, int, int]:
+    """How many answers people's mean and the agreement hold, and how many ratings of sent answers are left out."""
+    document = report_document(Run.objects.get(pk=run.pk))
+    (cell,) = (cell for cells in document["people_candidates"].values() for cell in cells.values())
+    (agreement,) = (each for each in document["judges"] if each["against"] == "people")
+    return cell["scored"], agreement["items"], document["left_out"]["sent_by_rule"]
+
+
 def test_each_answer_has_its_probability_before_its_first_rating(draw: Any) -> None:
     made = draw()
     chances = set(Item.objects.filter(evaluation=made.evaluation).values_list("drawn_with", flat=True))
@@ -112,9 +120,11 @@ def test_what_a_rule_sent_counts_only_where_it_is_drawn(
     items_add(evaluation, [thing], seed=1, by_rule=True)
     rate_each(evaluation, rita, as_people_say)
     assert corrected(run)["labelled"] == before["labelled"]
+    assert by_people(run) == (before["labelled"], before["labelled"], 1)
     made = draw(1_000)
     assert made.rated_before == [thing.response]
     assert corrected(run)["labelled"] == before["labelled"] + 1
+    assert by_people(run) == (before["labelled"] + 1, before["labelled"] + 1, 0)
 
 
 def test_a_draw_of_nothing_stores_nothing(run: Run, draw: Any, rita: User) -> None:

@@ -21,6 +21,7 @@ from judging.records.models import Reading, Run
 from judging.records.overrides import override_add
 from judging.reports.comparison.services import comparison_document
 from judging.reports.services import report_document
+from tests.judging.checklists.helpers import RUBRIC, a_checklist, with_rubrics
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.make import a_metric, a_project, a_run, a_version
 
@@ -312,6 +313,19 @@ def test_the_means_are_those_of_the_reports(project: Project) -> None:
     cell = comparison_document(*runs)["quality"]["alpha"]
     means = [report_document(run)["candidates"]["alpha"]["quality"]["mean"] for run in runs]
     assert [cell["a"], cell["b"]] == pytest.approx(means)
+
+
+def test_means_of_checklists_are_cut_as_in_the_reports_but_not_their_difference(project: Project) -> None:
+    version, checklist = with_rubrics(project, [RUBRIC] * ROWS, ["alpha"]), a_checklist(JUDGE_URL)
+    runs = [
+        judge(a_run(version, checklist), lambda place, least=least: said(least + place / 10))  # type: ignore[misc]
+        for least in (-0.75, 0.25)
+    ]
+    cell = comparison_document(*runs)["quality"]["alpha"]
+    means = [report_document(run)["candidates"]["alpha"]["quality"]["mean"] for run in runs]
+    assert [cell["a"], cell["b"], cell["difference"]] == pytest.approx([*means, 1.0])
+    assert means == pytest.approx([0.0, 0.5])
+    assert shares(*runs) == {"noise": pytest.approx(1.0)}
 
 
 def test_categories_have_no_mean_to_compare(project: Project) -> None:
