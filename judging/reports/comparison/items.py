@@ -31,7 +31,7 @@ Cell = tuple[str, str]
 
 _BATCH = 5_000
 _OF_EACH = ("pk", "replies_from_id", "row_id", "response_id", "response__number", "reading_id")
-_COLUMNS = (*_OF_EACH, "score", "override_value", "override_score")
+_COLUMNS = (*_OF_EACH, "score", "value", "override_value", "override_score")
 _PAIR_COLUMNS = (
     *_OF_EACH, "other_response_id", "other_response__number", "candidate_id", "state", "value", "override_value",
 )  # fmt: skip
@@ -46,10 +46,11 @@ class RowKey:
 
 
 class ItemJudgement(NamedTuple):
-    """A judgement of an item. `attempt`: the one whose replies were parsed; `reading`: id of the metric's reading
-    used, None for the run's own; `override`: a reviewer's value as text, or None. A comparison of candidates is scored
-    by what it counts in the candidate's win rate; `other`: the answer that `response` is compared with; `is_b`: whether
-    `response` is the judgement's second answer."""
+    """A judgement of an item. `attempt`: the one whose replies were parsed; `reading`: id of the metric's reading used,
+    None for the run's own; `override`: a reviewer's value as text, or None. A comparison of candidates is scored by
+    what it counts in the candidate's win rate; `other`: the answer that `response` is compared with; `is_b`: whether
+    `response` is the judgement's second answer. `labels`: what labels count as, where all of the metric's have a
+    value."""
 
     judgement: int
     attempt: int
@@ -60,10 +61,13 @@ class ItemJudgement(NamedTuple):
     override_score: float | None
     other: int | None = None
     is_b: bool = False
+    labels: Mapping[str, float] | None = None
 
     def score_of(self, outcome: Outcome) -> float | None:
         """The score that the judgement has with this outcome."""
-        return outcome.score if self.other is None else _win_share(outcome.state, outcome.value, self.is_b)
+        if self.other is not None:
+            return _win_share(outcome.state, outcome.value, self.is_b)
+        return _counted(self.labels, outcome.value, outcome.score)
 
     @property
     def in_force(self) -> float | None:
@@ -186,14 +190,21 @@ def collected(run: Run, metric: int, candidate: int, keys: dict[int, RowKey]) ->
     judged = Judgement.objects.filter(run=run, current=True, run_metric=metric)
     judged = unsealed(run, without_excluded(run, judged)).order_by("position")
     items: Items = {}
-    for row, part in chain(
-        _of_answers(judged.filter(candidate=candidate, other_response=None)), _of_pairs(judged, candidate)
-    ):
+    labels = metrics_of(run)[metric].label_values
+    answers = judged.filter(candidate=candidate, other_response=None)
+    for row, part in chain(_of_answers(answers, labels), _of_pairs(judged, candidate)):
         items.setdefault(keys[row].key if keys else row, Collected(row)).parts.append(part)
     return items
 
 
-def _of_answers(judged: JudgementQuerySet) -> Iterator[tuple[int, ItemJudgement]]:
+def _counted(labels: Mapping[str, float] | None, value: Value | None, score: float | None) -> float | None:
+    """What a verdict counts in the mean: its score, or its label's value."""
+    return labels.get(value) if labels and isinstance(value, str) else score
+
+
+def _of_answers(
+    judged: JudgementQuerySet, labels: Mapping[str, float] | None
+) -> Iterator[tuple[int, ItemJudgement]]:
     """Judgements of one answer, each with its row."""
     for (
         pk,
@@ -203,11 +214,20 @@ def _of_answers(judged: JudgementQuerySet) -> Iterator[tuple[int, ItemJudgement]
         number,
         reading,
         score,
+        value,
         override,
         override_score,
     ) in judged.values_list(*_COLUMNS).iterator(_BATCH):
         text = None if override is None else f"{number}:{override}"
-        yield row, ItemJudgement(pk, replies_from or pk, response, reading, score, text, override_score)
+        if labels:
+            score = _counted(labels, value_of(value), score)
+            override_score = _counted(labels, value_of(override), override_score)
+        yield (
+            row,
+            ItemJudgement(
+                pk, replies_from or pk, response, reading, score, text, override_score, labels=labels
+            ),
+        )
 
 
 def _of_pairs(judged: JudgementQuerySet, candidate: int) -> Iterator[tuple[int, ItemJudgement]]:

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from datasets.models import Response, Row
 from evalsite.accounts.models import Project, User
 from judging.core.change import CAUSES
-from judging.core.metric_definition import MetricDefinition
+from judging.core.metric_definition import Label, MetricDefinition
 from judging.core.results import JudgementResult, Verdict
 from judging.core.values import Outcome
 from judging.records.models import Reading, Run
@@ -333,6 +333,20 @@ def test_categories_have_no_mean_to_compare(project: Project) -> None:
     runs = [judge(a_run(version, metric()), lambda place: said("good")) for _ in range(2)]
     cell = comparison_document(*runs)["quality"]["alpha"]
     assert (cell["a"], cell["difference"], cell["shares"]) == (None, None, [])
+
+
+def test_labels_with_values_have_the_means_of_the_reports(project: Project) -> None:
+    values = {"good": 1.0, "fair": 0.5, "bad": 0.0}
+    labels = tuple(Label(label=name, value=value) for name, value in values.items())
+    version, category = a_version_of(project), metric(gives="category", labels=labels)
+    runs = [
+        judge(a_run(version, category), lambda place, said_by=said_by: said(said_by[place % 3]))  # type: ignore[misc]
+        for said_by in (("good", "bad", "bad"), ("good", "good", "fair"))
+    ]
+    cell = comparison_document(*runs)["quality"]["alpha"]
+    means = [report_document(run)["candidates"]["alpha"]["quality"]["mean"] for run in runs]
+    assert [cell["a"], cell["b"]] == pytest.approx(means)
+    assert shares(*runs) == {"noise": pytest.approx(0.5)}
 
 
 def test_runs_without_a_common_metric_have_nothing_to_compare(project: Project) -> None:
