@@ -164,7 +164,10 @@ def _report(client: Client, arguments: Arguments) -> Result:
         if name in arguments
     ]
     first, *second = map(_figures, documents)
-    return fitting(first | {"baseline": second[0]} if second else first)
+    if not second:
+        return fitting(first)
+    comparison = client.get(client.path(f"runs/{arguments['baseline']}/compare/{arguments['run']}"))
+    return fitting(first | {"baseline": second[0], "comparison": comparison})
 
 
 def _figures(document: Result) -> Result:
@@ -186,7 +189,7 @@ def _upload(client: Client, arguments: Arguments) -> Result:
 
 
 def _save_metric(client: Client, arguments: Arguments) -> Result:
-    return {"metrics": client.metric(arguments["yaml"], dry=arguments.get("dry", False))}
+    return fitting({"metrics": client.metric(arguments["yaml"], dry=arguments.get("dry", False))})
 
 
 def _start_run(client: Client, arguments: Arguments) -> Result:
@@ -272,8 +275,9 @@ TOOLS = (
     ),
     Tool(
         "report",
-        "The figures of a run with their 95 % intervals, and of an earlier one beside them (`baseline`). Differences"
-        " whose intervals overlap cannot be told apart.",
+        "The figures of a run with their 95 % intervals, and of an earlier one beside them (`baseline`), with the"
+        " difference of each mean in `comparison` once its `state` is ready. A difference whose interval includes 0"
+        " cannot be told.",
         {"project": PROJECT, "run": NUMBER, "baseline": NUMBER},
         ("run",),
         _report,

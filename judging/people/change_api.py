@@ -57,7 +57,7 @@ class ShiftOut(Schema):
     high: float | None
 
 
-class VersionOut(Schema):
+class GuidelineVersionOut(Schema):
     """`ratings`: ordinary ones in force that carry it. `repeats`: its hidden repeats, of which `repeats_rated` are
     rated."""
 
@@ -78,7 +78,7 @@ class GuidelineOut(Schema):
     version: int
     guideline: str
     criteria: dict[str, str]
-    versions: list[VersionOut]
+    versions: list[GuidelineVersionOut]
 
 
 class EntryIn(Schema):

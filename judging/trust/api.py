@@ -27,7 +27,7 @@ class AgreementOut(Schema):
     high: float | None
 
 
-class RunOut(Schema):
+class JudgeRunOut(Schema):
     id: int
     name: str
 
@@ -76,7 +76,7 @@ class JudgeOut(Schema):
     watch: WatchOut | None
     licence: dict[str, Any] | None
     drill: DrillOut | None
-    runs: list[RunOut]
+    runs: list[JudgeRunOut]
 
 
 @router.get("projects/{slug}/judges", response=Page[JudgeOut], summary="Judges and their licences")

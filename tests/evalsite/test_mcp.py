@@ -91,6 +91,8 @@ def test_the_cursor_leads_to_the_next_page(agent: Agent, run: Run) -> None:
 def test_two_runs_are_reported_beside_each_other(agent: Agent, run: Run) -> None:
     report = agent.call("report", run=run.pk, baseline=run.pk)["structuredContent"]
     assert report["candidates"] == report["baseline"]["candidates"]
+    assert report["comparison"]["state"] == "ready"
+    assert report["comparison"]["metrics"]["quality"]["alpha"]["difference"] == 0
 
 
 def test_a_refusal_of_the_site_is_a_result(agent: Agent) -> None:

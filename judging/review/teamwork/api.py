@@ -13,7 +13,7 @@ from ninja import Field, Router, Schema, Status
 
 from evalsite.access import May, signed_in
 from evalsite.api.errors import ApiError, form_refused
-from evalsite.api.lists import Id
+from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
 from judging.core.values import value_of
 from judging.people.access import ratings_hidden
 from judging.records.access import get_judgement
@@ -62,10 +62,6 @@ class CommentOut(Schema):
     edited_at: datetime | None
 
 
-class Comments(Schema):
-    items: list[CommentOut]
-
-
 @router.post(f"{JUDGEMENT}/override", response={201: OverrideOut}, summary="Override a verdict")
 def override(request: HttpRequest, slug: str, run: Id, judgement: Id, body: OverrideIn) -> Status[Any]:
     """Replaces the value of all attempts; the original is kept."""
@@ -96,11 +92,15 @@ def override(request: HttpRequest, slug: str, run: Id, judgement: Id, body: Over
     )
 
 
-@router.get(f"{JUDGEMENT}/comments", response=Comments, summary="Comments on a judgement")
-def comments_of(request: HttpRequest, slug: str, run: Id, judgement: Id) -> dict[str, Any]:
+@router.get(f"{JUDGEMENT}/comments", response=Page[CommentOut], summary="Comments on a judgement")
+def comments_of(
+    request: HttpRequest, slug: str, run: Id, judgement: Id, limit: Limit = 100, cursor: Cursor = ""
+) -> dict[str, Any]:
     """On its answer and metric, oldest first."""
-    row = _reviewed(request, slug, run, judgement, May.READ_JUDGEMENTS)
-    return {"items": list(map(comment_out, comments.comments_of(row)))}
+    row, after = _reviewed(request, slug, run, judgement, May.READ_JUDGEMENTS), number_at(cursor) or 0
+    page = [comment for comment in comments.comments_of(row) if comment.pk > after][: limit + 1]
+    following = page[limit - 1].pk if len(page) > limit else None
+    return {"items": list(map(comment_out, page[:limit])), "next": cursor_of(following)}
 
 
 @router.post(f"{JUDGEMENT}/comments", response={201: CommentOut}, summary="Comment on a judgement")

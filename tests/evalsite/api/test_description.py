@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 from django.test import Client
 from django.urls import resolve
+from ninja import Schema
 
 from evalsite.api import takes_files
 from evalsite.api.site import description_text
@@ -16,6 +18,16 @@ from tests.routes import routes
 
 def test_the_description_in_the_repository_is_up_to_date() -> None:
     assert FILE.read_text(encoding="utf-8") == description_text()  # manage.py describe_api
+
+
+def test_no_two_schemas_share_a_name() -> None:
+    """The description holds only one of each name."""
+
+    def below(kind: type) -> set[type]:
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    names = Counter(kind.__name__ for kind in below(Schema) if "api" in kind.__module__)
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_every_operation_says_what_it_does() -> None:

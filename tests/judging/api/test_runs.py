@@ -11,6 +11,7 @@ from evalsite.accounts.models import Project, User
 from judging.endpoints.models import Endpoint
 from judging.metrics.services import metric_create
 from judging.records.models import Judgement, Run
+from judging.teamwork.comments import comment_add
 from tests.api import Api, code_of
 from tests.datasets.conftest import jsonl
 from tests.judging.judged import JUDGE_URL, a_judged_run
@@ -35,6 +36,16 @@ def test_judging_one_again_with_an_unknown_version_changes_nothing(alice: User, 
     body = {"judgement": run.judgements.all()[0].pk, "version": 9}
     assert code_of(Api(alice).post(f"{RUNS}/{run.pk}/judge-again", body)) == (422, "invalid")
     assert not Judgement.objects.filter(attempt=2).exists()
+
+
+def test_comments_are_a_list_with_pages(alice: User, run: Run) -> None:
+    judgement = run.judgements.all()[0]
+    path = f"{RUNS}/{run.pk}/judgements/{judgement.pk}/comments"
+    first, second = (comment_add(judgement=judgement, text=text, by=alice).pk for text in ("one", "two"))
+    page = Api(alice).get(f"{path}?limit=1").json()
+    assert [comment["id"] for comment in page["items"]] == [first]
+    rest = Api(alice).get(f"{path}?cursor={page['next']}").json()
+    assert ([comment["id"] for comment in rest["items"]], rest["next"]) == ([second], None)
 
 
 def sent(alice: User, project: Project, *lines: Any, query: str = "") -> Any:
