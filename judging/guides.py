@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from posixpath import dirname, relpath
 
 from django.conf import settings
 from django.templatetags.static import static
@@ -30,7 +31,25 @@ TASKS = (
 )
 KINDS = ("pass-fail", "scores", "categories", "comparisons", "checklists", "rules")
 REFERENCE = ("moving", "glossary", "prompts", "metrics-file", "results", "imports", "notebook", "webhooks")
-GUIDES = {name: {"en": f"{name}.md", "zh": f"{name}.zh.md"} for name in (*TASKS, *KINDS, *REFERENCE)}
+TOOLS = (
+    "servers",
+    "lm-eval",
+    "inspect",
+    "promptfoo",
+    "mt-bench",
+    "alpaca-eval",
+    "arena-hard",
+    "openai-evals",
+    "label-studio",
+    "argilla",
+    "every-eval-ever",
+    "exports",
+)
+GUIDES = {
+    name: {"en": f"{folder}{name}.md", "zh": f"{folder}{name}.zh.md"}
+    for folder, names in {"": (*TASKS, *KINDS, *REFERENCE), "integrations/": TOOLS}.items()
+    for name in names
+}
 _PICTURE = re.compile(r"^!\[(.+)\]\(images/([\w.-]+)\)$", re.MULTILINE)
 
 
@@ -41,7 +60,7 @@ def guide(page: str, language: str, address_of: Callable[[str], str]) -> tuple[s
     for other, files in GUIDES.items():
         address = "" if other == page else address_of(other)
         for code, name in files.items():
-            text = text.replace(f"]({name})", f"]({address}?in={code})")
+            text = text.replace(f"]({relpath(name, dirname(file) or '.')})", f"]({address}?in={code})")
     return title.removeprefix("# "), _html(text)
 
 

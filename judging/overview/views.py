@@ -126,6 +126,7 @@ def guide(request: HttpRequest, page: str) -> HttpResponse:
         (_("Guides"), guides.titles(guides.TASKS)),
         (_("Kinds of verdicts"), guides.titles(guides.KINDS)),
         (pgettext("documentation", "Reference"), guides.titles(guides.REFERENCE)),
+        (_("Other tools"), guides.titles(guides.TOOLS)),
     ]
     context = {"title": title, "html": html, "here": page, "groups": groups}
     return render(request, "overview/guide.html", context)
