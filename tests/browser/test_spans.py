@@ -31,7 +31,9 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 
 @pytest.fixture
 def desk(enter: Callable[..., Page], evaluation: Evaluation, rita: User) -> Page:
-    return enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
+    page = enter(rita, f"/p/physics/desk/{evaluation.run_id}/")
+    expect(page.locator("[data-marker]")).to_be_visible()  # its module is loaded later than the page
+    return page
 
 
 def press(desk: Page, keys: str) -> None:
