@@ -28,9 +28,17 @@ def send_due(now: datetime | None = None) -> None:
     now = now or timezone.now()
     rows = MailAddress.objects.filter(ratings=True, user__is_active=True).exclude(address="")
     for row in rows.select_related("user"):
-        local = now.astimezone(ZoneInfo(row.time_zone or settings.TIME_ZONE))
+        local = now.astimezone(_zone(row.time_zone))
         if local.hour >= HOUR and row.digest_on != local.date():
             _send(row, local)
+
+
+def _zone(name: str) -> ZoneInfo:
+    """A person's time zone; the site's where none is stored, or one that this machine does not know any more."""
+    try:
+        return ZoneInfo(name or settings.TIME_ZONE)
+    except (KeyError, ValueError, OSError):
+        return ZoneInfo(settings.TIME_ZONE)
 
 
 @transaction.atomic

@@ -120,3 +120,13 @@ def test_waiting_ratings_are_one_mail_a_day_in_the_readers_morning(
         send_due(datetime(2026, 11, 26, tzinfo=UTC) + timedelta(hours=hour))
         counts.append(len(sent()))
     assert counts == [0, 0, 1, 0, 0, 1, 0]
+
+
+def test_a_zone_that_the_machine_does_not_know_any_more_stops_nobody(
+    rita: User, alice: User, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalsite.mail.digests.waiting_ratings", [lambda _user: ["Study: 3 items"]])
+    confirmed(rita, time_zone="Mars/Base")
+    confirmed(alice)
+    send_due(datetime(2026, 11, 26, 9, tzinfo=UTC))
+    assert len(sent()) == 2
