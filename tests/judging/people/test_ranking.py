@@ -219,7 +219,7 @@ def test_a_bad_ranking_in_a_file_is_refused(
 
 
 def test_gold_is_a_ranking_of_a_row_in_the_sample(project: Project, rita: User) -> None:
-    evaluation = make_ranking(project, [rita], rows=2, gold_share=0.5)
+    evaluation = make_ranking(project, [rita], rows=2, gold_share=1.0)
     known = {"row": 1, "values": {"Preference": {"alpha": 1, "beta": 2, "gamma": 2}}}
     items, wrong = gold_read(evaluation, json.dumps(known))
     assert not wrong
