@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
 
 from evalsite import access
 from evalsite.access import May
@@ -49,6 +50,12 @@ def get_item(evaluation: Evaluation, number: int) -> Item:
         raise Http404
     item.evaluation = evaluation
     return item
+
+
+def get_rater(evaluation: Evaluation, pseudonym: str, *, former: bool = False) -> EvaluationRater:
+    """A rater of an evaluation by pseudonym; with `former` also one who has left. Raises Http404."""
+    raters = evaluation.raters.all() if former else evaluation.raters.filter(left_at=None)
+    return get_object_or_404(raters, pseudonym=pseudonym)
 
 
 def get_own_assignment(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
@@ -38,7 +38,7 @@ from judging.people.rating_export import csv_lines, jsonl_lines, record_page
 from judging.people.rating_import import MOST_BYTES, import_begin
 from judging.people.selectors import evaluations_page
 from judging.people.services import evaluation_create
-from judging.runs.api import unknown
+from judging.runs.api import refuse_unknown
 
 router = Router()
 EVALUATION = "projects/{slug}/evaluations/{evaluation}"
@@ -175,16 +175,10 @@ def change_schedule(request: HttpRequest, slug: str, evaluation: Id, body: Sched
     """Replaces both dates, and the pilot of a draft."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
     raters = dict(row.raters.filter(left_at=None).values_list("user__username", "pk"))
-    strange = next((name for name in body.pilot_raters if name not in raters), None)
-    if strange is not None:
-        raise unknown("pilot_raters", _("There is nothing called “%(name)s”.") % {"name": strange})
+    refuse_unknown("pilot_raters", body.pilot_raters, raters)
     pilot_raters = [raters[name] for name in body.pilot_raters]
     schedule = states.Schedule(body.starts_at, body.ends_at, body.pilot_items, pilot_raters)
-    try:
-        states.schedule_change(evaluation=row, schedule=schedule, by=access.signed_in(request))
-    except ValidationError as error:
-        fields = {name: " ".join(texts) for name, texts in error.message_dict.items()}
-        raise ApiError(422, message=" ".join(fields.values()), fields=fields) from None
+    states.schedule_change(evaluation=row, schedule=schedule, by=access.signed_in(request))
     return evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
 
 

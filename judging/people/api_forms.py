@@ -19,7 +19,7 @@ from judging.people.presets import presets_of, presets_of_run
 from judging.people.selectors import possible_raters
 from judging.records.access import get_run
 from judging.records.models import Run
-from judging.runs.api import NumberedVersion, unknown, version_named
+from judging.runs.api import NumberedVersion, refuse_unknown, unknown, version_named
 
 
 class CriterionIn(Schema):
@@ -123,8 +123,7 @@ def _form_data(body: EvaluationIn, empty: EvaluationForm, kind: str, project: Pr
 
 
 def _id(field: str, name: str, ids: dict[str, int]) -> int:
-    if name not in ids:
-        raise unknown(field, _("There is nothing called “%(name)s”.") % {"name": name})
+    refuse_unknown(field, [name], ids)
     return ids[name]
 
 

@@ -6,23 +6,20 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
 from evalsite.web.paging import newest_first
 from judging.core.people.guideline_shift import Shift
-from judging.people.access import get_evaluation
+from judging.people.access import get_evaluation, get_rater
 from judging.people.changes import StudyChange, study_change, study_change_check
 from judging.people.guidelines.selectors import VersionLine, version_lines
 from judging.people.guidelines.services import GuidelineTexts, guideline_change
-from judging.people.models import Evaluation, EvaluationRater
+from judging.people.models import Evaluation
 from judging.people.qualification.models import Qualification
 from judging.people.qualification.selectors import entry_of, training_items
 from judging.people.qualification.services import qualification_change, rater_let_in, rater_try_again
@@ -31,7 +28,7 @@ from judging.people.questions.models import Question
 from judging.people.questions.selectors import questions_of
 from judging.people.questions.services import question_answer
 from judging.people.views.change import effects_of
-from judging.runs.api import unknown
+from judging.runs.api import refuse_unknown
 
 router = Router()
 EVALUATION = "projects/{slug}/evaluations/{evaluation}"
@@ -158,14 +155,9 @@ def change_guideline(request: HttpRequest, slug: str, evaluation: Id, body: Text
     again without seeing which. 422: somebody has changed it since, or a text names a candidate."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
     numbers = {criterion.name: number for number, criterion in row.criteria.items()}
-    strange = next((name for name in body.criteria if name not in numbers), None)
-    if strange is not None:
-        raise unknown("criteria", _("There is nothing called “%(name)s”.") % {"name": strange})
+    refuse_unknown("criteria", body.criteria, numbers)
     texts = GuidelineTexts(body.guideline, {numbers[name]: text for name, text in body.criteria.items()})
-    try:
-        guideline_change(evaluation=row, texts=texts, seen=body.seen, by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
+    guideline_change(evaluation=row, texts=texts, seen=body.seen, by=access.signed_in(request))
     return _guideline_out(get_evaluation(request, slug, evaluation, May.RUN))
 
 
@@ -181,19 +173,14 @@ def change_qualification(request: HttpRequest, slug: str, evaluation: Id, body: 
     row = get_evaluation(request, slug, evaluation, May.RUN)
     gold = row.items.filter(needed=0, repeat_of=None, gold_removed=False).exclude(gold="")
     ids = dict(gold.filter(number__in=body.training).values_list("number", "pk"))
-    strange = next((number for number in body.training if number not in ids), None)
-    if strange is not None:
-        raise unknown("training", _("There is nothing called “%(name)s”.") % {"name": strange})
-    try:
-        qualification_change(
-            evaluation=row,
-            training=list(ids.values()),
-            items=body.items,
-            mark=body.mark / 100,
-            by=access.signed_in(request),
-        )
-    except ValidationError as error:
-        raise _refused(error) from None
+    refuse_unknown("training", body.training, ids)
+    qualification_change(
+        evaluation=row,
+        training=list(ids.values()),
+        items=body.items,
+        mark=body.mark / 100,
+        by=access.signed_in(request),
+    )
     return _entry_out(row)
 
 
@@ -201,10 +188,7 @@ def change_qualification(request: HttpRequest, slug: str, evaluation: Id, body: 
 def let_in(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
     """`rater`: the pseudonym of one who has failed the qualification."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    try:
-        rater_let_in(rater=_rater(row, rater), by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
+    rater_let_in(rater=get_rater(row, rater), by=access.signed_in(request))
     return _stage_of(row, rater)
 
 
@@ -212,10 +196,7 @@ def let_in(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[
 def try_again(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
     """`rater`: the pseudonym of one who has failed. 422: too few gold items are left that they have not had."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    try:
-        rater_try_again(rater=_rater(row, rater), by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
+    rater_try_again(rater=get_rater(row, rater), by=access.signed_in(request))
     return _stage_of(row, rater)
 
 
@@ -241,10 +222,7 @@ def answer(request: HttpRequest, slug: str, evaluation: Id, question: Id, body: 
     """To its rater, or to all; replaces an earlier answer. 422: a text for raters names a candidate."""
     asked = questions_of(get_evaluation(request, slug, evaluation, May.RUN))
     row = get_object_or_404(asked, pk=question)
-    try:
-        question_answer(question=row, answer=body.answer, to_all=body.to_all, by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
+    question_answer(question=row, answer=body.answer, to_all=body.to_all, by=access.signed_in(request))
     return _question_out(asked.get(pk=question))
 
 
@@ -257,25 +235,12 @@ def change(request: HttpRequest, slug: str, evaluation: Id, body: ChangeIn) -> d
         row.gold_share if body.gold_share is None else body.gold_share,
         body.rows,
     )
-    try:
-        study_change_check(row, wanted)
-        effects = effects_of(row, wanted)
-        changed = body.confirmed and study_change(evaluation=row, change=wanted, by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
+    study_change_check(row, wanted)
+    effects = effects_of(row, wanted)
+    changed = body.confirmed and study_change(evaluation=row, change=wanted, by=access.signed_in(request))
     now = Evaluation.objects.get(pk=row.pk)
     state = {"overlap": now.overlap, "gold_share": now.gold_share, "items": now.items_count}
     return {"changed": changed, "effects": effects, **state}
-
-
-def _refused(error: ValidationError) -> ApiError:
-    by_field = error.message_dict if hasattr(error, "error_dict") else {}
-    fields = {name: " ".join(texts) for name, texts in by_field.items()}
-    return ApiError(422, message=" ".join(error.messages), fields=fields or None)
-
-
-def _rater(evaluation: Evaluation, pseudonym: str) -> EvaluationRater:
-    return get_object_or_404(evaluation.raters.filter(left_at=None), pseudonym=pseudonym)
 
 
 def _guideline_out(evaluation: Evaluation) -> dict[str, Any]:
@@ -324,7 +289,7 @@ def _entry_out(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _stage_of(evaluation: Evaluation, pseudonym: str) -> dict[str, Any]:
-    rater = _rater(evaluation, pseudonym)
+    rater = get_rater(evaluation, pseudonym)
     last = rater.tries.order_by("-number").first()
     return _stage_out(RaterStage(rater, entry_of(evaluation, rater), last))
 

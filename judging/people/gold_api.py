@@ -6,14 +6,13 @@ from typing import Any, Literal
 
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
-from judging.people.access import get_evaluation, get_item
+from judging.people.access import get_evaluation, get_item, get_rater
 from judging.people.gold import LONGEST_REASON, gold_add, gold_change, gold_of_item, gold_remove, item_at
 from judging.people.gold_rule import gold_items_right, gold_rule_change, rater_pause, rater_resume
 from judging.people.labels import values_of
@@ -139,20 +138,16 @@ def raters(request: HttpRequest, slug: str, evaluation: Id) -> list[dict[str, An
 def pause_rater(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
     """`rater`: the pseudonym. Ratings and drafts are kept."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    rater_pause(rater=_rater(row, rater), by=access.signed_in(request))
-    return _rater_out(_rater(row, rater), gold_items_right(row))
+    rater_pause(rater=get_rater(row, rater), by=access.signed_in(request))
+    return _rater_out(get_rater(row, rater), gold_items_right(row))
 
 
 @router.post(f"{EVALUATION}/raters/{{rater}}/resume", response=RaterOut, summary="Let a rater go on")
 def resume_rater(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
     """`rater`: the pseudonym. The pass mark counts gold from now on."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    rater_resume(rater=_rater(row, rater), by=access.signed_in(request))
-    return _rater_out(_rater(row, rater), gold_items_right(row))
-
-
-def _rater(evaluation: Evaluation, pseudonym: str) -> EvaluationRater:
-    return get_object_or_404(evaluation.raters.filter(left_at=None), pseudonym=pseudonym)
+    rater_resume(rater=get_rater(row, rater), by=access.signed_in(request))
+    return _rater_out(get_rater(row, rater), gold_items_right(row))
 
 
 def _rater_out(rater: EvaluationRater, right: dict[int, Hits]) -> dict[str, Any]:

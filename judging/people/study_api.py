@@ -6,19 +6,16 @@ from dataclasses import asdict
 from datetime import date, datetime
 from typing import Any, Literal
 
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.api.errors import ApiError
 from evalsite.api.lists import OR_FILE, Id
 from evalsite.web.headers import download_headers
-from judging.people.access import get_evaluation
-from judging.people.models import Evaluation, EvaluationRater
+from judging.people.access import get_evaluation, get_rater
+from judging.people.models import EvaluationRater
 from judging.people.payment import COLUMNS, payment_file, payment_rows
 from judging.people.rater_figures import rater_figures
 from judging.people.set_aside import LONGEST_REASON, rater_count_again, rater_set_aside
@@ -66,11 +63,10 @@ def set_aside(
 ) -> dict[str, Any]:
     """`rater`: the pseudonym. The ratings are kept and shown, count nowhere, and their places return to the queue."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    try:
-        rater_set_aside(rater=_rater(row, rater), reason=body.reason, by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
-    return _set_aside_out(_rater(row, rater))
+    rater_set_aside(
+        rater=get_rater(row, rater, former=True), reason=body.reason, by=access.signed_in(request)
+    )
+    return _set_aside_out(get_rater(row, rater, former=True))
 
 
 @router.post(
@@ -81,8 +77,8 @@ def set_aside(
 def count_again(request: HttpRequest, slug: str, evaluation: Id, rater: str) -> dict[str, Any]:
     """`rater`: the pseudonym. Ratings whose places were given to others meanwhile are extra."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    rater_count_again(rater=_rater(row, rater), by=access.signed_in(request))
-    return _set_aside_out(_rater(row, rater))
+    rater_count_again(rater=get_rater(row, rater, former=True), by=access.signed_in(request))
+    return _set_aside_out(get_rater(row, rater, former=True))
 
 
 class ThresholdsIO(Schema):
@@ -111,10 +107,7 @@ def change_thresholds(
     """Flags follow them."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
     values = {name: value for name, value in body.dict().items() if value is not None}
-    try:
-        thresholds_change(evaluation=row, values=values, by=access.signed_in(request))
-    except ValidationError as error:
-        raise _refused(error) from None
+    thresholds_change(evaluation=row, values=values, by=access.signed_in(request))
     return thresholds(request, slug, evaluation)
 
 
@@ -190,15 +183,6 @@ def payment(
         return StreamingHttpResponse(content, content_type="application/octet-stream", headers=headers)
     rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in payment_rows(row, names=names)]
     return JsonResponse(rows, safe=False)
-
-
-def _refused(error: ValidationError) -> ApiError:
-    fields = {name: " ".join(texts) for name, texts in error.message_dict.items()}
-    return ApiError(422, message=" ".join(error.messages), fields=fields)
-
-
-def _rater(evaluation: Evaluation, pseudonym: str) -> EvaluationRater:
-    return get_object_or_404(evaluation.raters.all(), pseudonym=pseudonym)
 
 
 def _set_aside_out(rater: EvaluationRater) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -239,6 +239,13 @@ def _metric_version(newest: MetricChoice, chosen: NumberedMetric) -> MetricChoic
     if version is None:
         raise unknown("metrics", _("The metric has no version with this number."))
     return MetricChoice(version, MetricDefinition.from_json(version.definition), newest.judges)
+
+
+def refuse_unknown(field: str, names: Iterable[object], known: Container[object]) -> None:
+    """Raise ApiError for the first name that is not known."""
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None:
+        raise unknown(field, _("There is nothing called “%(name)s”.") % {"name": strange})
 
 
 def unknown(field: str, text: str) -> ApiError:

@@ -24,7 +24,7 @@ from judging.people.inviting.offers import offer_set
 from judging.people.inviting.quota_change import quota_change
 from judging.people.models import Evaluation
 from judging.people.selectors import possible_raters
-from judging.runs.api import unknown
+from judging.runs.api import refuse_unknown
 
 router = Router()
 EVALUATION = "projects/{slug}/evaluations/{evaluation}"
@@ -81,9 +81,7 @@ def add_raters(request: HttpRequest, slug: str, evaluation: Id, body: RatersIn) 
     row = get_evaluation(request, slug, evaluation, May.RUN)
     users, by = _users(row.run.project, body.users), access.signed_in(request)
     groups = {group.name: group for group in groups_of(row.run.project).filter(name__in=body.groups)}
-    strange = next((name for name in body.groups if name not in groups), None)
-    if strange is not None:
-        raise unknown("groups", _("There is nothing called “%(name)s”.") % {"name": strange})
+    refuse_unknown("groups", body.groups, groups)
     with transaction.atomic():
         raters_add(evaluation=row, users=users, by=by)
         left_out = sum(group_add(evaluation=row, group=group, by=by)[1] for group in groups.values())
@@ -141,9 +139,7 @@ def delete_group(request: HttpRequest, slug: str, group: Id) -> Status[None]:
 
 def _users(project: Project, names: list[str]) -> list[User]:
     users = {user.username: user for user in possible_raters(project).filter(username__in=names)}
-    strange = next((name for name in names if name not in users), None)
-    if strange is not None:
-        raise unknown("users", _("There is nothing called “%(name)s”.") % {"name": strange})
+    refuse_unknown("users", names, users)
     return list(users.values())
 
 
