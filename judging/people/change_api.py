@@ -21,7 +21,7 @@ from judging.people.guidelines.selectors import VersionLine, version_lines
 from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Evaluation
 from judging.people.qualification.models import Qualification
-from judging.people.qualification.selectors import entry_of, training_items
+from judging.people.qualification.selectors import entry_of, gold_in_use, training_items
 from judging.people.qualification.services import qualification_change, rater_let_in, rater_try_again
 from judging.people.qualification.views import RaterStage, stages_of
 from judging.people.questions.models import Question
@@ -171,8 +171,7 @@ def qualification(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, 
 def change_qualification(request: HttpRequest, slug: str, evaluation: Id, body: EntryIn) -> dict[str, Any]:
     """Tries under way keep theirs. 422: a training item is no gold item in use."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    gold = row.items.filter(needed=0, repeat_of=None, gold_removed=False).exclude(gold="")
-    ids = dict(gold.filter(number__in=body.training).values_list("number", "pk"))
+    ids = dict(gold_in_use(row).filter(number__in=body.training).values_list("number", "pk"))
     refuse_unknown("training", body.training, ids)
     qualification_change(
         evaluation=row,

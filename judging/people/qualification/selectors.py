@@ -37,6 +37,12 @@ def has_entry(evaluation: Evaluation) -> bool:
     return Qualification.objects.filter(evaluation=evaluation).exists() or training_items(evaluation).exists()
 
 
+def gold_in_use(evaluation: Evaluation) -> QuerySet[Item]:
+    """The gold items that were not removed, training items among them."""
+    gold = Item.objects.filter(evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False)
+    return gold.exclude(gold="")
+
+
 def training_items(evaluation: Evaluation) -> QuerySet[Item]:
     """The training items in use, in the order in which raters get them."""
     gold = Item.objects.filter(evaluation=evaluation, needed=0, gold_removed=False)
@@ -45,10 +51,7 @@ def training_items(evaluation: Evaluation) -> QuerySet[Item]:
 
 def unused_gold(evaluation: Evaluation, rater: EvaluationRater) -> QuerySet[Item]:
     """Gold items for a qualification of this rater: those that they have not had, without training items."""
-    gold = Item.objects.filter(
-        evaluation=evaluation, needed=0, repeat_of=None, gold_removed=False, training=None
-    )
-    return gold.exclude(gold="").exclude(assignments__rater=rater)
+    return gold_in_use(evaluation).filter(training=None).exclude(assignments__rater=rater)
 
 
 def entry_of(evaluation: Evaluation, rater: EvaluationRater) -> Entry | None:
@@ -98,7 +101,5 @@ def failed_tries(evaluations: Collection[int]) -> list[QualificationTry]:
 def lacks_gold(evaluation: Evaluation) -> bool:
     """Whether new raters wait because there is too little gold for the qualification."""
     settings = Qualification.objects.filter(evaluation=evaluation).first()
-    gold = evaluation.items.filter(needed=0, repeat_of=None, gold_removed=False, training=None).exclude(
-        gold=""
-    )
+    gold = gold_in_use(evaluation).filter(training=None)
     return settings is not None and gold.count() < settings.items

@@ -23,7 +23,7 @@ from judging.people.qualification.models import (
     QualificationTry,
     TrainingItem,
 )
-from judging.people.qualification.selectors import DONE, items_of_try, unused_gold
+from judging.people.qualification.selectors import DONE, gold_in_use, items_of_try, unused_gold
 
 
 @transaction.atomic
@@ -37,8 +37,7 @@ def qualification_change(
     if not 0 < mark <= 1:
         raise ValidationError(_("Enter a pass mark from 1 to 100 %."))
     evaluation = locked(evaluation)
-    gold = evaluation.items.filter(needed=0, repeat_of=None, gold_removed=False).exclude(gold="")
-    chosen = set(gold.filter(pk__in=training).values_list("pk", flat=True))
+    chosen = set(gold_in_use(evaluation).filter(pk__in=training).values_list("pk", flat=True))
     before = TrainingItem.objects.filter(item__evaluation=evaluation)
     before.exclude(item__in=chosen).delete()
     training = set(before.values_list("item", flat=True))

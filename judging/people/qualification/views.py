@@ -29,7 +29,7 @@ from judging.people.access import get_evaluation
 from judging.people.labels import labelled_gold, values_of
 from judging.people.models import Evaluation, EvaluationRater, Item
 from judging.people.qualification.models import Qualification, QualificationTry
-from judging.people.qualification.selectors import Entry, entry_of, has_entry
+from judging.people.qualification.selectors import Entry, entry_of, gold_in_use, has_entry
 from judging.people.qualification.services import (
     qualification_change,
     rater_let_in,
@@ -120,8 +120,7 @@ def qualification(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Show and change what stands before the queue."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     parts = ("row", "training", "response__candidate", "other_response__candidate")
-    all_gold = evaluation.items.filter(needed=0, repeat_of=None, gold_removed=False).exclude(gold="")
-    gold = list(all_gold.select_related(*parts).order_by("number")[:MOST_LISTED])
+    gold = list(gold_in_use(evaluation).select_related(*parts).order_by("number")[:MOST_LISTED])
     form = QualificationForm(request.POST if request.method == "POST" else None, evaluation, gold)
     if request.method == "POST" and form.is_valid():
         sent = form.cleaned_data
@@ -139,7 +138,7 @@ def qualification(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             messages.success(request, _("Saved."))
             return redirect("people:qualification", slug, pk)
     settings = Qualification.objects.filter(evaluation=evaluation).first()
-    others = all_gold.filter(training=None).count()
+    others = gold_in_use(evaluation).filter(training=None).count()
     context: dict[str, Any] = {
         "evaluation": evaluation,
         "form": form,
