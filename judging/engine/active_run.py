@@ -26,7 +26,7 @@ from judging.engine.generation import AnswerGenerator, connected_models, unanswe
 from judging.engine.journal import InFlight, Journal, Work, WorkInFlight, WorkKey
 from judging.engine.reply_cache import ReplyCache
 from judging.engine.write_buffer import WriteBuffer
-from judging.records.models import Priority, Run, RunMetric
+from judging.records.models import Priority, Run, RunMetric, RunState
 
 log = logging.getLogger("judging.run_worker")
 
@@ -53,7 +53,8 @@ class ActiveRun:
     """A run that a worker is processing.
 
     `ahead`: the maximum number of open judgements, enough to fill all slots while the next chunk is loaded.
-    `weighted_chunks`: the number of chunks leased so far, divided by the run's weight.
+    `weighted_chunks`: the number of chunks leased so far, divided by the run's weight. `collects`: it was stopped, and
+    sends no request (chunks.collecting).
     """
 
     pk: int
@@ -67,6 +68,7 @@ class ActiveRun:
     ahead: int = planning.CHUNK
     weighted_chunks: float = 0.0
     exhausted: bool = False
+    collects: bool = False
     generator: AnswerGenerator | None = None  # None: all answers were uploaded
     effects: dict[chunks.MetricKey, MetricEffects] = field(default_factory=dict)
 
@@ -76,13 +78,15 @@ class ActiveRun:
         ledger = Ledger(budget_of(run), not run.batched, run.prices, spent_by(run))
         gate = RunGate(Lot(run.project_id, run.pk, WEIGHTS[Priority(run.priority)]), ledger)
         caller = Caller(shared.clients, gate, shared.policy)
+        collects = run.state != RunState.RUNNING
         if run.batched:
-            caller = BatchCaller(run.pk, caller, shared.watching)
+            caller = BatchCaller(run.pk, caller, shared.watching, sends=not collects)
         cache = None
         if run.reuse_replies:
             cache = ReplyCache(run.project_id, shared.watching, any_temperature=run.reuse_at_any_temperature)
         form = cast(Format, run.version.format)
         active = cls(run.pk, form, gate, ledger, cache, caller, WorkInFlight(shared.journal), shared)
+        active.collects = collects
         metrics = list(RunMetric.objects.filter(run=run).values_list("pk", flat=True))
         for run_metric in metrics:
             models = active.effects_of((run_metric, None)).models

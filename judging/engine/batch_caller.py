@@ -27,23 +27,28 @@ from judging.records.models import BatchRequest
 
 class BatchCaller(Caller):
     """Stores requests for batches, and answers those whose batch was collected. Raises Abandoned for the others, so
-    that their judgement stays `not_run`."""
+    that their judgement stays `not_run`. `sends`: whether the run goes on; one that was stopped only has answered what
+    was collected."""
 
-    def __init__(self, run: int, plain: Caller, in_database: RunInThread) -> None:
+    def __init__(self, run: int, plain: Caller, in_database: RunInThread, *, sends: bool = True) -> None:
         super().__init__(plain.clients, plain.gate, plain.policy)
         self.run = run
+        self.sends = sends
         self._in_database = in_database
 
     async def call(
         self, model: ModelConnection, request: Request, waiting: Waiting, place: str = ""
     ) -> AskResult | Failure:
-        if model.failure or not isinstance(waiting, InFlight):
+        if not isinstance(waiting, InFlight) or (model.failure and self.sends):
             return await super().call(model, request, waiting, place)
         custom_id = custom_id_of(waiting.key.pk, place, request)
-        stored = await self._in_database(_stored, self.run, custom_id, model.endpoint, request)
-        if stored.plain:
-            return await super().call(model, request, waiting, place)
-        if not stored.done:
+        if self.sends:
+            stored = await self._in_database(_stored, self.run, custom_id, model.endpoint, request)
+            if stored.plain:
+                return await super().call(model, request, waiting, place)
+        else:
+            stored = await self._in_database(_collected, custom_id)
+        if stored is None or not stored.done:
             raise Abandoned
         return answered(model.settings, request, stored.status or 0, stored.body)
 
@@ -58,6 +63,10 @@ def _stored(run: int, custom_id: str, endpoint: int | None, request: Request) ->
     text = json.dumps(request)
     fields: dict[str, Any] = {"run_id": run, "endpoint_id": endpoint, "request": text}
     return BatchRequest.objects.get_or_create(custom_id=custom_id, defaults=fields)[0]
+
+
+def _collected(custom_id: str) -> BatchRequest | None:
+    return BatchRequest.objects.filter(custom_id=custom_id, done=True).first()
 
 
 def answered(settings: JudgeSettings, request: Request, status: int, body: str) -> AskResult:

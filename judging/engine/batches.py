@@ -58,15 +58,22 @@ def run_batches(hold: Hold, run: Run) -> None:
     for batch in _open(run):
         hold.renew()
         _advance(run, batch)
-    run.refresh_from_db()
+    while _is_running(run) and (new := _new_batch(run)) is not None:
+        hold.renew()
+        _advance(run, new)
     if run.state == RunState.RUNNING:
-        while (new := _new_batch(run)) is not None:
-            hold.renew()
-            _advance(run, new)
         _go_on(run)
+    else:
+        _judge_collected(run)
     if _open(run) or (run.state == RunState.RUNNING and _passing(run)):
         hold.release(timedelta(seconds=_pause(run)))
         raise WorkStopped
+
+
+def _is_running(run: Run) -> bool:
+    """Whether the run goes on, which a refused batch ends."""
+    run.refresh_from_db()
+    return run.state == RunState.RUNNING
 
 
 def _open(run: Run) -> list[RequestBatch]:
@@ -103,6 +110,14 @@ def _go_on(run: Run) -> None:
         unread.update(read=True)
         if chunks.unpark(run.pk):
             workers.wake(judge_runs)
+
+
+@transaction.atomic
+def _judge_collected(run: Run) -> None:
+    """Let workers judge what the batches of a stopped run answered, without sending anything (chunks.collecting)."""
+    unread = RequestBatch.objects.filter(run=run, state=BatchState.COLLECTED, read=False)
+    if not _open(run) and unread.update(read=True) and chunks.unpark(run.pk):
+        workers.wake(judge_runs)
 
 
 @transaction.atomic
@@ -144,13 +159,15 @@ def _advance(run: Run, batch: RequestBatch) -> None:
     """Bring a batch a step further; a server that can't be reached is tried again at the next look."""
     try:
         if batch.state == BatchState.SENDING:
-            _send(batch)
+            _send(run, batch)
         elif _collected(run, batch):
             workers.wake(judge_runs)
     except JudgeError as error:
         RequestBatch.objects.filter(pk=batch.pk).update(problem=error.code, problem_detail=error.message)
         if not error.retry and batch.state == BatchState.SENDING:
             _refused(run, batch, error)
+        elif error.status in (404, 410):
+            _gone(run, batch, error)
     except Undecryptable:
         name = batch.endpoint.name if batch.endpoint else ""
         run_stop_at_endpoint(run, EndpointError(name, "key_unreadable", ""))
@@ -158,9 +175,26 @@ def _advance(run: Run, batch: RequestBatch) -> None:
 
 def _refused(run: Run, batch: RequestBatch, error: JudgeError) -> None:
     """The server takes no such batch: its requests wait again, and the run until somebody has looked."""
-    with transaction.atomic():
-        RequestBatch.objects.filter(pk=batch.pk).update(state=BatchState.FAILED)
-        batch.requests.filter(done=False).update(batch=None)
+    _give_up(batch)
+    _stop_run(run, batch, error)
+
+
+def _gone(run: Run, batch: RequestBatch, error: JudgeError) -> None:
+    """The server does not know a batch that it took: the run waits until somebody has looked, because a wrong address
+    looks the same; once it was resumed and that is still so, the requests are sent again."""
+    if run.state == RunState.RUNNING and batch.problem == error.code:
+        _give_up(batch)
+    else:
+        _stop_run(run, batch, error)
+
+
+@transaction.atomic
+def _give_up(batch: RequestBatch) -> None:
+    RequestBatch.objects.filter(pk=batch.pk).update(state=BatchState.FAILED)
+    batch.requests.filter(done=False).update(batch=None)
+
+
+def _stop_run(run: Run, batch: RequestBatch, error: JudgeError) -> None:
     name = batch.endpoint.name if batch.endpoint else ""
     run_stop_at_endpoint(run, EndpointError(name, error.code, error.message))
 
@@ -181,13 +215,17 @@ def _called(batch: RequestBatch, work: Callable[[Batches], Awaitable[Result]]) -
 # --- sending ---------------------------------------------------------------------------------------------------
 
 
-def _send(batch: RequestBatch) -> None:
+def _send(run: Run, batch: RequestBatch) -> None:
+    """Send a batch that is not at the server yet; that of a run that was stopped is dropped, and its requests wait."""
     if batch.tried:  # perhaps it arrived
         remote, settled = _found(batch)
         if remote or not settled:
             if remote:
                 _sent(batch, remote.id)
             return
+    if run.state != RunState.RUNNING:
+        batch.delete()
+        return
     RequestBatch.objects.filter(pk=batch.pk).update(tried=True)
     lines = [Line(custom_id, json.loads(request)) for custom_id, request in _lines(batch)]
     _sent(batch, _called(batch, lambda batches: batches.submit(batch.marker, lines)))

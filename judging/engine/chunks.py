@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from datasets.core.formats import Format
@@ -20,7 +20,19 @@ from judging.core.results import JudgedItem, JudgementResult, PreviousReplies
 from judging.core.rules.values import exact_json
 from judging.engine.generation_store import Generated, Unanswered
 from judging.engine.stopping import run_stopped
-from judging.records.models import Chunk, Judgement, JudgementState, Reading, Run, RunMetric, RunState
+from judging.records.models import (
+    SET_ASIDE,
+    BatchState,
+    Chunk,
+    Judgement,
+    JudgementState,
+    Reading,
+    RequestBatch,
+    Run,
+    RunMetric,
+    RunQuerySet,
+    RunState,
+)
 from judging.records.run_events import emit_run
 from judging.records.stored_replies import previous_replies, results_before
 
@@ -109,6 +121,12 @@ def release(chunks: Iterable[int], owner: str) -> set[int]:
     batched.update(owner=PARKED, lease_until=FAR)
     mine.update(owner="", lease_until=0)
     return runs
+
+
+def park_free(run: int) -> None:
+    """Park the free chunks of a run that sends batches, so that no worker leases them until it goes on."""
+    free = Chunk.objects.filter(run=run, run__batched=True, owner="", done=False)
+    free.update(owner=PARKED, lease_until=FAR)
 
 
 def unpark(run: int) -> int:
@@ -213,9 +231,28 @@ def _set_aside(run_id: int) -> bool:
     return bool(run.not_run) and run.judgements.filter(current=True, state=JudgementState.NOT_RUN).exists()
 
 
+_FREE = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
+
+
+def collecting(runs: RunQuerySet) -> RunQuerySet:
+    """Those of these runs that were paused or cancelled, and whose free chunks are judged by the replies of their
+    collected batches, without a call."""
+    batches = RequestBatch.objects.filter(run=OuterRef("pk"))
+    open_or_unread = batches.filter(
+        Q(state__in=(BatchState.SENDING, BatchState.SENT)) | Q(state=BatchState.COLLECTED, read=False)
+    )
+    stopped = runs.filter(batched=True, state__in=(RunState.PAUSED, RunState.CANCELLED))
+    return stopped.exclude(problem__in=SET_ASIDE).filter(
+        Exists(_FREE), Exists(batches.filter(state=BatchState.COLLECTED)), ~Exists(open_or_unread)
+    )
+
+
 def has_waiting_work() -> bool:
-    """Whether there is a run to plan that nobody plans, or a free chunk of a running run."""
-    free = Chunk.objects.filter(run=OuterRef("pk"), done=False, owner="")
+    """Whether there is a run to plan that nobody plans, or a free chunk of a run that is running or collecting."""
     for_anyone = Run.objects.by_workers().filter(only_worker="")
-    running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(free))
-    return running.exists() or for_anyone.to_plan().filter(planner="").exists()
+    running = for_anyone.filter(state=RunState.RUNNING).filter(Exists(_FREE))
+    return (
+        running.exists()
+        or for_anyone.to_plan().filter(planner="").exists()
+        or collecting(for_anyone).exists()
+    )

@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef
 
 from datasets.models import Response
 from evalsite.tasks import workers
+from judging.engine import chunks
 from judging.engine.journal import Work, WorkKey, requests_of
 from judging.engine.stopping import run_set_aside
 from judging.records.models import WORKED_ON, Chunk, Judgement, JudgementState, Run, RunCandidate, RunState
@@ -56,7 +57,7 @@ def _count(owner: str) -> int:
             freed = held.filter(run=pk).update(owner="", lease_until=0)
             # Without either, another process has counted it.
             counts = planned.filter(pk=pk).update(planner="") or freed
-            if counts and run.state in WORKED_ON and not run.only_worker:
+            if counts and (run.batched or run.state in WORKED_ON) and not run.only_worker:
                 _count_death(run, requests, died_at, alone=len(in_hand) == 1)
             total += freed
     return total
@@ -65,8 +66,9 @@ def _count(owner: str) -> int:
 def _count_death(run: Run, requests: list[WorkKey], died_at: float, *, alone: bool) -> None:
     deaths = 1 if is_cleared(run) else run.worker_deaths + 1
     in_vain = alone and not _made_progress(run)
-    if deaths >= (MAX_DEATHS_WITHOUT_PROGRESS if in_vain else MAX_DEATHS):
-        run_set_aside(run)
+    too_many = deaths >= (MAX_DEATHS_WITHOUT_PROGRESS if in_vain else MAX_DEATHS)
+    if too_many and not run_set_aside(run):
+        chunks.park_free(run.pk)
     Run.objects.filter(pk=run.pk).update(
         worker_deaths=deaths, worker_died_at=died_at, in_flight_at_death=_of_run(run, requests)
     )

@@ -160,10 +160,10 @@ class RunWorker:
                 continue
             backoff.succeeded()
             for run in [self.runs[pk] for pk in watched if pk in self.runs]:
-                if run.pk in running:
-                    run.ledger.synchronize(running[run.pk])
-                else:
+                if run.collects == (run.pk in running):  # it was stopped, or resumed
                     run.abandon_unsent()
+                elif run.pk in running:
+                    run.ledger.synchronize(running[run.pk])
 
     async def _pick_up_runs(self) -> None:
         """Plan waiting runs and pick up running ones."""
@@ -197,10 +197,10 @@ class RunWorker:
         try:
             level = self.shared.sandbox.level
         except SandboxBroken as error:
-            run_refuse(run, "sandbox_broken", str(error))
+            refuse(run, "sandbox_broken", str(error))
             return None
         if level < minimum_level():
-            run_refuse(run, "sandbox_refused", f"{level} < {minimum_level()}")
+            refuse(run, "sandbox_refused", f"{level} < {minimum_level()}")
             return None
         if run.sandbox_level is None or level < run.sandbox_level:  # the lowest of all workers
             Run.objects.filter(pk=pk).update(sandbox_level=level)
@@ -285,12 +285,13 @@ def runs_and_suspects(owner: str, only: int | None) -> tuple[set[int], deaths.Su
 
 
 def runs_to_work_on(owner: str, only: int | None) -> set[int]:
-    """Plan waiting runs; return the ids of running ones."""
+    """Plan waiting runs; return the ids of those that are running or collecting."""
     chosen = Run.objects.by_workers()
     chosen = chosen.filter(pk=only) if only else chosen.filter(only_worker="")
     for pk in chosen.to_plan().order_by("pk").values_list("pk", flat=True):
         set_aside_on_error(pk, plan_claimed, pk, owner)
-    return set(chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True))
+    running = chosen.filter(state=RunState.RUNNING).values_list("pk", flat=True)
+    return {*running, *chunks.collecting(chosen).values_list("pk", flat=True)}
 
 
 def plan_claimed(pk: int, owner: str) -> None:
@@ -304,6 +305,13 @@ def plan_claimed(pk: int, owner: str) -> None:
     workers.wake(judge_runs)  # those that found it claimed
 
 
+def refuse(run: Run, code: str, detail: str) -> None:
+    """Fail a run because of this machine; one that is collecting is left until it is resumed."""
+    run_refuse(run, code, detail)
+    if run.state != RunState.RUNNING:
+        chunks.park_free(run.pk)
+
+
 def set_aside_on_error(pk: int, work: Callable[..., T], *arguments: Any) -> T | None:
     """Do work for one run. An error other than the database's sets the run aside, so that others continue."""
     try:
@@ -312,9 +320,9 @@ def set_aside_on_error(pk: int, work: Callable[..., T], *arguments: Any) -> T | 
         raise
     except Exception as error:
         log.error("Working on run %s failed.", pk, exc_info=error)
-        run_set_aside(
-            Run.objects.select_related("project").get(pk=pk), WORK_FAILED, f"{type(error).__name__}: {error}"
-        )
+        run = Run.objects.select_related("project").get(pk=pk)
+        if not run_set_aside(run, WORK_FAILED, f"{type(error).__name__}: {error}"):
+            chunks.park_free(pk)
         return None
 
 

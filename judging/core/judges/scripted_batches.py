@@ -30,11 +30,13 @@ class MadeBatch:
 
 @dataclass(slots=True)
 class ScriptedBatches:
-    """`answers`: how many of a batch's requests are answered when it ends (None: all). Until `hold` is false, batches
-    go on. `step` is called with the name of each request and `before` or `after` it was acted on."""
+    """`answers`: how many of a batch's requests are answered when it ends (None: all); `before_cancelled`: when it is
+    cancelled. Until `hold` is false, batches go on. `step` is called with the name of each request and `before` or
+    `after` it was acted on."""
 
     hold: bool = False
     answers: int | None = None
+    before_cancelled: int = 0
     step: Callable[[str, str], None] = lambda _name, _when: None
     files: dict[str, bytes] = field(default_factory=dict)
     created: list[MadeBatch] = field(default_factory=list)
@@ -114,7 +116,7 @@ class ScriptedBatches:
         }
 
     def _answered(self, batch: MadeBatch) -> list[tuple[str, dict[str, Any]]]:
-        answered = 0 if batch.state == "cancelled" else self.answers
+        answered = self.before_cancelled if batch.state == "cancelled" else self.answers
         return list(batch.lines.items())[:answered]
 
     def _content(self, batch_id: str, ask: Ask) -> bytes:

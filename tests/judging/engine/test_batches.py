@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from aiohttp import web
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
@@ -16,7 +18,10 @@ from judging.core.judges.scripted import Answer, ScriptedJudge, refusal
 from judging.core.judges.scripted_batches import ScriptedBatches
 from judging.endpoints.connection_test import try_endpoint
 from judging.endpoints.models import Endpoint
+from judging.engine import chunks, deaths
 from judging.engine.budget import Budget
+from judging.engine.chunks import has_waiting_work
+from judging.engine.reconcile import free_dead_leases
 from judging.engine.stopping import run_cancel, run_pause
 from judging.records.models import BatchRequest, BatchState, Judgement, RequestBatch, Run, RunState
 from judging.runs.services import RunOptions, run_resume
@@ -191,6 +196,98 @@ def test_cancelling_ends_the_batch(project: Project, server: ScriptedJudge, batc
         jobs.run("run_batches", run.pk)
     assert batches.created[0].state == "cancelled"
     assert jobs.of("run_batches", run.pk) is None
+
+
+@EVERY
+@pytest.mark.parametrize("stop", [run_pause, run_cancel])
+def test_what_a_stopped_run_s_batch_answered_is_judged_without_a_call(
+    project: Project,
+    server: ScriptedJudge,
+    batches: ScriptedBatches,
+    stop: Callable[[Run], bool],
+    protocol: str,
+) -> None:
+    batches.hold, batches.before_cancelled = True, 3
+    run = look(batched_run(endpoint_at(project, server, protocol)))
+    stop(run)
+    for _ in range(4):
+        run = look(run)
+    assert run.state in (RunState.PAUSED, RunState.CANCELLED)
+    assert (run.scored, run.not_run, run.calls, len(batches.created)) == (3, 1, 3, 1)
+    assert not has_waiting_work()
+    batches.hold = False
+    run_resume(run)
+    assert ended(run).scored == ROWS
+    assert [len(batch.lines) for batch in batches.created] == [ROWS, 1]
+
+
+def test_a_run_stopped_before_its_batch_was_sent_sends_none(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    batches.step = breaking("upload")
+    run = look(batched_run(endpoint_at(project, server)))
+    run_cancel(run)
+    batches.step = lambda _name, _when: None
+    for _ in range(2):
+        look(run)
+    assert (batches.created, RequestBatch.objects.count(), BatchRequest.objects.count()) == ([], 0, ROWS)
+    run_resume(Run.objects.get(pk=run.pk))
+    assert ended(run).scored == ROWS
+
+
+def test_a_stopped_run_that_kills_its_workers_waits_to_be_resumed(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    batches.hold, batches.before_cancelled = True, ROWS
+    run = look(batched_run(endpoint_at(project, server)))
+    run_cancel(run)
+    for _ in range(2):
+        jobs.run("run_batches", run.pk)
+    for _ in range(deaths.MAX_DEATHS_WITHOUT_PROGRESS):
+        assert has_waiting_work()
+        assert chunks.lease(run.pk, f"{socket.gethostname()}:999999:1")  # a process that is gone
+        free_dead_leases()
+    assert not has_waiting_work()
+    run_resume(Run.objects.get(pk=run.pk))
+    assert ended(run).scored == ROWS
+
+
+def breaking(
+    name: str, status: type[web.HTTPException] | type[OSError] = OSError
+) -> Callable[[str, str], None]:
+    """A step at which the server breaks, or refuses."""
+
+    def step(step_name: str, _when: str) -> None:
+        if step_name == name:
+            raise status
+
+    return step
+
+
+@EVERY
+def test_a_refused_batch_stops_the_run_and_is_not_sent_again_at_once(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches, protocol: str
+) -> None:
+    batches.step = breaking("create", web.HTTPForbidden)
+    run = look(batched_run(endpoint_at(project, server, protocol)))
+    assert (run.state, run.problem, RequestBatch.objects.count()) == (RunState.PAUSED, "forbidden", 1)
+    batches.step = lambda _name, _when: None
+    run_resume(run)
+    assert ended(run).scored == ROWS
+
+
+def test_a_batch_that_the_server_no_longer_has_is_sent_again_once_somebody_has_looked(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    run = look(batched_run(endpoint_at(project, server)))
+    batches.step = breaking("status", web.HTTPNotFound)
+    run = look(run)
+    assert (run.state, run.problem, len(batches.created)) == (RunState.PAUSED, "not_found", 1)
+    run_resume(run)
+    look(run)
+    batches.step = lambda _name, _when: None
+    assert ended(run).scored == ROWS
+    assert len(batches.created) == 2
 
 
 @EVERY
