@@ -14,7 +14,7 @@ import msgspec
 from django.db import transaction
 from django.utils.text import Truncator
 
-from datasets.core.kinds import BOTH_BAD, CHECKLIST, COMPARISON_CODES
+from datasets.core.kinds import BOTH_BAD, CHECKLIST, COMPARISON_CODES, SCORE
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, accepted, marks_of
@@ -166,9 +166,10 @@ def differs(criteria: Mapping[int, Criterion], ratings: Sequence[Mapping[int, Va
 def _apart(criterion: Criterion, values: Sequence[Value]) -> float:
     if len(values) < 2 or len(set(values)) == 1:
         return 0.0
-    if criterion.scale in ("five", "ten"):
+    if criterion.gives == SCORE:
+        low, *_between, high = (float(value) for value in criterion.choices)
         numbers = [float(value) for value in values if not isinstance(value, str)]
-        return (max(numbers) - min(numbers)) / (len(criterion.choices) - 1)
+        return (max(numbers) - min(numbers)) / (high - low)
     if criterion.ranks:
         return max(distance(str(a), str(b)) for a, b in combinations(set(values), 2))
     if criterion.compares:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from datasets.core.kinds import BOTH_BAD, CHECKLIST, SCORE, SPANS
+from evalsite.rounding import significant
 from judging.core.people.criteria import (
     CANNOT_TELL,
     MET,
@@ -278,8 +279,8 @@ class CriterionChoice:
 
 
 def choices_of(criterion: Criterion) -> list[CriterionChoice]:
-    """A criterion's choices in order. The shortcut of a number is the number itself (0 for ten), of others their
-    position."""
+    """A criterion's choices in order. The shortcut of a number is the number itself (0 for ten, and of numbers in
+    steps from 0 their step), of others their position."""
     return [
         CriterionChoice(place, value, value_label(criterion, value), _key(place, value, criterion))
         for place, value in enumerate(criterion.choices)
@@ -291,7 +292,17 @@ def _key(place: int, value: Value, criterion: Criterion) -> str:
         return "0"
     if criterion.scale == "ten":
         return str(int(value) % 10)
+    if criterion.gives == SCORE and criterion.choices[0] == 0:
+        return str(place) if place < 10 else ""
     return str(place + 1) if place < 9 else ""
+
+
+def scale_name(criterion: Criterion) -> str:
+    """What people choose from."""
+    if criterion.scale == "ends":
+        ends = (significant(end, 6) for end in (criterion.min_score, criterion.max_score))
+        return _("%(low)s to %(high)s") % dict(zip(("low", "high"), ends, strict=True))
+    return str(SCALES[criterion.scale])
 
 
 def refusal_sentence(code: str) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from django.db.models import QuerySet
 
 from datasets.core.kinds import TIE
 from datasets.models import Row, Version
 from datasets.versions.row_match import digests
-from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.frame import REFERENCE, ScaledMetric
 from judging.core.statistics.judges import human_ceiling
 from judging.core.statistics.ranking import COUNTED_FIRST
-from judging.core.statistics.verdicts import Verdicts, verdicts_under
+from judging.core.statistics.verdicts import STEPS, Verdicts, verdicts_under
 from judging.core.values import UNSETTLED, Value
 from judging.records.models import Run, RunMetric
 from judging.reports import selectors
@@ -42,16 +44,52 @@ class Answer(NamedTuple):
         """The answer that a stored label belongs to."""
         return cls(*(label[name] for name in cls._fields))
 
+    @classmethod
+    def compared(cls, row: str, side: Side, other: Side) -> Answer:
+        """Two answers in the order of `core.statistics.verdicts.oriented`."""
+        first, second = sorted((side, other), key=lambda each: (each[0] == REFERENCE, *each))
+        return cls(row, *first, *second)
 
-def ids_by_answer(rows: QuerySet[Any], keys: Mapping[int, str]) -> dict[Answer, int]:
-    """{answer: id} of judgements or items; `keys`: {line: key} of the rows that count."""
-    parts = ("pk", "row__line", "response__candidate__name", "response__number",
-             "other_response__candidate__name", "other_response__number")  # fmt: skip
-    return {
-        Answer(keys[line], candidate, number, other or "", other_number or 0): pk
-        for pk, line, candidate, number, other, other_number in rows.values_list(*parts)
-        if line in keys
-    }
+
+Side = tuple[str, int]
+"""A candidate's name and the number of its answer."""
+
+
+def ids_by_answer(
+    rows: QuerySet[Any], keys: Mapping[int, str], *, with_reference: bool = False
+) -> dict[Answer, int]:
+    """{answer: id} of judgements or items; `keys`: {line: key} of the rows that count. `with_reference`: judgements of
+    a single answer compare it with the row's reference."""
+    parts = ("pk", "row__line", *_SIDE_PARTS, *(f"other_{part}" for part in _SIDE_PARTS))
+    ids: dict[Answer, int] = {}
+    for pk, line, *sides in rows.values_list(*parts):
+        if line not in keys:
+            continue
+        side, other = _side(*sides[:3]), _side(*sides[3:]) if sides[3] else None
+        if other is None and with_reference:
+            other = (REFERENCE, 1)
+        key = keys[line]
+        ids[Answer.compared(key, side, other) if other else Answer(key, *side, "", 0)] = pk
+    return ids
+
+
+_SIDE_PARTS = ("response__candidate__name", "response__candidate__version__number", "response__number")
+
+
+def _side(name: str, version: int, number: int) -> Side:
+    return selectors.shown_name(name, version), number
+
+
+def says_the_same(verdict: Value, other: Value) -> bool:
+    """Whether two verdicts are equal; comparisons by their direction."""
+    if verdict in STEPS and other in STEPS:
+        return bool(np.sign(STEPS[str(verdict)]) == np.sign(STEPS[str(other)]))
+    if isinstance(verdict, str) or isinstance(other, str):
+        return verdict == other
+    return math.isclose(verdict, other, abs_tol=SAME)
+
+
+SAME = 1e-9  # scores that differ by less are equal
 
 
 class Label(NamedTuple):

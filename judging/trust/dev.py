@@ -10,6 +10,7 @@ from django.db.models import Count, F
 
 from judging.core.licensing import DEV, TRAIN
 from judging.core.statistics.means import Rate, rate_of, sign_test
+from judging.core.statistics.verdicts import STEPS
 from judging.core.values import Value
 from judging.metrics.models import Metric
 from judging.records.models import Run, RunMetric
@@ -21,6 +22,7 @@ from judging.trust.answers import (
     judge_values,
     labels_of,
     row_keys,
+    says_the_same,
     value_author,
     verdicts_of,
 )
@@ -147,7 +149,11 @@ def agreement_of(
 
 def agrees_with(values: Mapping[Answer, Value], labels: Mapping[Answer, Label]) -> dict[Answer, bool]:
     """{answer: whether judge and people say the same} of the answers with both."""
-    return {answer: values[answer] == label.value for answer, label in labels.items() if answer in values}
+    return {
+        answer: says_the_same(values[answer], label.value)
+        for answer, label in labels.items()
+        if answer in values
+    }
 
 
 def rate_by_rows(agrees: Mapping[Answer, bool]) -> Rate:
@@ -185,7 +191,7 @@ def disagreements(split: Split, run_metric: RunMetric) -> list[Disagreement]:
             answer, parts[answer.row], values[answer], label.value, _distance(values[answer], label.value)
         )
         for answer, label in labels_in(split, DEV, TRAIN).items()
-        if answer in values and values[answer] != label.value
+        if answer in values and not says_the_same(values[answer], label.value)
     ]
     return sorted(differing, key=_worst_first)
 
@@ -197,4 +203,6 @@ def _worst_first(differing: Disagreement) -> tuple[int, float, bool]:
 
 
 def _distance(judge: Value, people: Value) -> float:
+    if judge in STEPS and people in STEPS:
+        return abs(STEPS[str(judge)] - STEPS[str(people)])
     return 1.0 if isinstance(judge, str) or isinstance(people, str) else abs(float(judge) - float(people))

@@ -6,13 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.utils.translation import gettext as _
+
 from datasets.core.variables import response_data
+from datasets.models import Response
+from datasets.versions.references import reference_of
 from evalsite.truncation import truncate
 from judging.core.licensing import TRAIN
+from judging.core.statistics.frame import REFERENCE
 from judging.core.worked_examples import as_text
 from judging.filters.addresses import judgement_url
 from judging.messages import verdict_texts
 from judging.people.models import Assignment
+from judging.records.definitions import definition_now
 from judging.records.models import Judgement, RunMetric
 from judging.records.stored_judgement import data_of
 from judging.reports.disagreements import first_replies
@@ -34,15 +40,16 @@ _BECAUSE = {"en": ", because: %s", "zh": "，理由：%s"}
 
 @dataclass(frozen=True, slots=True)
 class ShownDisagreement:
-    """`reply`: the judge's; `comments`: people's; `response`: id of the answer; `train`: whether it may be shown in a
-    prompt, and then `example`, what to put there; `doubt`: whether it was sent to those who adjudicate, or
-    `can_be_sent`: not answers that were only looked at."""
+    """`other`: the answer that it is compared with, '' if there is none; `reply`: the judge's; `comments`: people's;
+    `response`: id of the answer; `train`: whether it may be shown in a prompt, and then `example`, what to put there;
+    `doubt`: whether it was sent to those who adjudicate, or `can_be_sent`: not answers that were only looked at."""
 
     kind: str
     train: bool
     candidates: str
     question: str
     answer: str
+    other: str
     judge: str
     people: str
     reply: str
@@ -116,7 +123,7 @@ class Disagreements:
     def shown(self, judgement: int) -> ShownDisagreement:
         """The disagreement in a judgement, with both reasons."""
         each = self.by_judgement[judgement]
-        parts = ("row", "response", "run__version")
+        parts = ("row", "response__candidate", "other_response", "run__version")
         stored = Judgement.objects.select_related(*parts).get(pk=judgement)
         stored.run.project = self.split.metric.project
         reply = first_replies({judgement: stored.replies_from_id or judgement}, EXCERPT).get(judgement, "")
@@ -149,7 +156,8 @@ def _judgements(run_metric: RunMetric, lines: Collection[int], keys: Mapping[int
     judgements = Judgement.objects.filter(
         run=run_metric.run_id, run_metric=run_metric, current=True, row__line__in=lines
     )
-    return ids_by_answer(judgements, keys)
+    definition = definition_now(run_metric)
+    return ids_by_answer(judgements, keys, with_reference=definition.compares_reference)
 
 
 def _comments(item: int | None) -> list[str]:
@@ -172,8 +180,8 @@ def _shown(
 ) -> ShownDisagreement:
     judge, people = verdict_texts([each.judge, each.people])
     question = str(data_of(judgement.row.raw, judgement.run.version.format)["question"] or "")
-    text = str(response_data(judgement.response.raw)["content"] or "")
-    question, text = truncate(question, EXCERPT), truncate(text, EXCERPT)
+    question = truncate(question, EXCERPT)
+    text, *others = _texts(each.answer, judgement)
     train = each.part == TRAIN
     return ShownDisagreement(
         kind=_kind(each),
@@ -181,6 +189,7 @@ def _shown(
         candidates=_candidates(each.answer),
         question=question,
         answer=text,
+        other="".join(others),
         judge=judge,
         people=people,
         reply=reply,
@@ -193,6 +202,22 @@ def _shown(
     )
 
 
+def _texts(answer: Answer, judgement: Judgement) -> list[str]:
+    """The answer, or both that were compared in the order of their names in `answer`."""
+    texts = [_content(judgement.response)]
+    if judgement.other_response is not None:
+        texts.append(_content(judgement.other_response))
+        mine = (judgement.response.candidate.name, judgement.response.number)
+        texts = texts if mine == (answer.candidate, answer.response) else texts[::-1]
+    elif answer.other:
+        texts.append(reference_of(judgement.row, judgement.run.version.format) or "")
+    return [truncate(text, EXCERPT) for text in texts]
+
+
+def _content(response: Response) -> str:
+    return str(response_data(response.raw)["content"] or "")
+
+
 def _example(question: str, answer: str, people: str, comments: Sequence[str]) -> str:
     language = reader_language()
     because = _BECAUSE[language] % " ".join(comments) if comments else ""
@@ -201,7 +226,8 @@ def _example(question: str, answer: str, people: str, comments: Sequence[str]) -
 
 
 def _candidates(answer: Answer) -> str:
-    return " · ".join(name for name in (answer.candidate, answer.other) if name)
+    other = _("reference") if answer.other == REFERENCE else answer.other
+    return " · ".join(name for name in (answer.candidate, other) if name)
 
 
 def _kind(each: Disagreement) -> str:

@@ -10,10 +10,11 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
 from judging.core.licensing import DEV, TRAIN
+from judging.core.values import Value
 from judging.people.models import Evaluation, Item
 from judging.people.sent_items import SentBefore, decided_items, items_send, sent_items
 from judging.records.models import RunMetric
-from judging.trust.answers import Answer, ids_by_answer
+from judging.trust.answers import Answer, Label, ids_by_answer, says_the_same
 from judging.trust.dev import keys_in, labels_in, values_in
 from judging.trust.models import Split
 
@@ -28,7 +29,7 @@ def label_doubt(*, split: Split, run_metric: RunMetric, answer: Answer, user: Us
     """
     evaluation = split.test.evaluation
     values, labels = values_in(split, run_metric), labels_in(split, DEV, TRAIN)
-    if evaluation is None or answer not in labels or labels[answer].value == values.get(answer):
+    if evaluation is None or answer not in labels or _agree(values.get(answer), labels[answer]):
         raise ValidationError(_("Judge and people no longer disagree on this answer."))
     items, taken = items_of_answers(split, evaluation), sent_items(evaluation) | decided_items(evaluation)
     item = items.get(answer)
@@ -39,7 +40,7 @@ def label_doubt(*, split: Split, run_metric: RunMetric, answer: Answer, user: Us
     agreeing = [
         items[other]
         for other, label in labels.items()
-        if other in items and values.get(other) == label.value and items[other] not in taken
+        if other in items and items[other] not in taken and _agree(values.get(other), label)
     ]
     if not agreeing:
         raise ValidationError(
@@ -50,6 +51,10 @@ def label_doubt(*, split: Split, run_metric: RunMetric, answer: Answer, user: Us
         items_send(evaluation=evaluation, items=[item, drawn], by=user)
     except SentBefore:
         raise ValidationError(_("This answer was already sent to adjudicators.")) from None
+
+
+def _agree(value: Value | None, label: Label) -> bool:
+    return value is not None and says_the_same(value, label.value)
 
 
 def items_of_answers(split: Split, evaluation: Evaluation) -> dict[Answer, int]:

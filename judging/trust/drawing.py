@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from datasets.core.kinds import CHECKLIST, PASS_FAIL, SCORE
+from datasets.core.kinds import CHECKLIST, COMPARISON, PASS_FAIL, SCORE
 from evalsite.accounts.models import User
 from judging.core.licensing import TEST, Sizes
 from judging.core.metric_definition import MetricDefinition
@@ -45,13 +45,16 @@ class Asking:
 
 def criterion_of(metric_name: str, definition: MetricDefinition) -> Criterion | None:
     """What people rate for a metric, on the same scale; None where they cannot."""
-    if definition.compares_candidates:
-        return Criterion(name=metric_name, scale="gsb", both_bad=definition.both_bad)
-    if definition.compares_reference:
-        return None
+    if definition.kind == COMPARISON:
+        both_bad = definition.compares_candidates and definition.both_bad
+        return Criterion(name=metric_name, scale="gsb", both_bad=both_bad)
     scale, names = scale_of_kind(definition)
-    scale = scale or scale_of_scores(definition)
-    return Criterion(name=metric_name, scale=scale, categories=names) if scale else None
+    if scale := scale or scale_of_scores(definition):
+        return Criterion(name=metric_name, scale=scale, categories=names)
+    if definition.kind != SCORE or not definition.scale_declared:
+        return None
+    ends = {"min_score": definition.min_score, "max_score": definition.max_score}
+    return Criterion(name=metric_name, scale="ends", **ends)
 
 
 def guideline_of(definition: MetricDefinition) -> str:
@@ -143,14 +146,14 @@ def _ask(split: Split, criterion: Criterion, source: Source, asking: Asking, use
     if named:
         text = _("Raters can read the guideline, and it contains the model name %(name)s. Remove the name.")
         raise ValidationError(text % {"name": named[0].name})
-    compares = criterion.compares
+    scheme = Scheme.REFERENCE if source.with_reference else Scheme.EVERY_PAIR
     return evaluation_create(
         project=split.metric.project,
         name=free_name(split.metric.project, criterion.name),
         choice=ItemChoice(
             source.version,
             candidates=source.candidates,
-            scheme=Scheme.EVERY_PAIR if compares else Scheme.NONE,
+            scheme=scheme if criterion.compares else Scheme.NONE,
             about=source.run,
             rows=_chances(split, source),
             seed=split.seed,

@@ -12,12 +12,14 @@ from django.db.models import QuerySet
 from datasets.core.kinds import CHECKLIST
 from datasets.models import Candidate, Row, Version
 from datasets.selectors import usable_versions
+from datasets.versions.references import reference_of
 from judging.core.checklists import checklist_from, met_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.looking import group_share
 from judging.core.values import NOT_RUN
 from judging.look.models import LookAnswer, SetAside, TrainLabel
 from judging.metrics.models import Metric
+from judging.metrics.selectors import newest_version
 from judging.people.models import Evaluation, Item
 from judging.people.presets import candidates_of
 from judging.records.models import Judgement, Run, RunMetric
@@ -47,7 +49,9 @@ class AnswerSource:
 
 @dataclass(frozen=True)
 class Source(AnswerSource):
-    """Answers that people rate for a judge's test."""
+    """Answers that people rate for a judge's test. `with_reference`: each beside the reference of its row."""
+
+    with_reference: bool = False
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -64,6 +68,9 @@ class Source(AnswerSource):
         if self.run is not None:
             judged = Judgement.objects.filter(run=self.run, current=True).exclude(state_in_force=NOT_RUN)
             rows = rows.filter(pk__in=judged.order_by().values("row").distinct())
+        if self.with_reference:
+            texts = rows.order_by("line").only("line", "raw").iterator(500)
+            return {row.line: row.pk for row in texts if reference_of(row, self.version.format)}
         return dict(rows.order_by("line").values_list("line", "pk"))
 
     @cached_property
@@ -122,7 +129,11 @@ def sources_of(metric: Metric) -> list[Source]:
         if version.models_found and version.dataset_id not in split
     ]
     looked = TrainLabel.objects.filter(metric=metric).values_list("run", "version").first()
-    sources = [Source(run.version, run) for run in runs] + [Source(version) for version in versions]
+    compared = MetricDefinition.from_json(newest_version(metric).definition).compares_reference
+    sources = [
+        *(Source(run.version, run, compared) for run in runs),
+        *(Source(version, None, compared) for version in versions),
+    ]
     return sorted(sources, key=lambda source: not _looked_at(source, looked))
 
 

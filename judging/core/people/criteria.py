@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
@@ -34,6 +35,7 @@ from judging.core.values import NO_SCORE, Outcome, Value
 Scale = Literal[
     "five",
     "ten",
+    "ends",
     "pass_fail",
     "yes_no",
     "categories",
@@ -50,6 +52,7 @@ Scale = Literal[
 GIVES: dict[Scale, str] = {
     "five": SCORE,
     "ten": SCORE,
+    "ends": SCORE,
     "pass_fail": PASS_FAIL,
     "yes_no": PASS_FAIL,
     "categories": CATEGORY,
@@ -84,12 +87,13 @@ _BOUNDS: dict[str, tuple[int, int]] = {
 class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     """What is judged and how. Its JSON can be read as a metric's: `min_score` and `max_score` are the scale's ends.
 
-    scale: "five" 1–5, "ten" 1–10, "pass_fail", "yes_no", "categories" (one of `categories`), "text" (free), "steps"
-    (A>>B … B>>A), "gsb" (whether the first answer is good, same or bad compared with the other), "checklist" (a "mark"
-    for each criterion of the row's rubric), "rank" (a "place" for each answer of the item), "spans" (each labelled with
-    one of `categories`). `both_bad` is for comparisons only. `lines`: of a checklist about a certain row, the texts of
-    its rubric's criteria; of a ranking of a certain item, the letters of its answers; of a place, those among which it
-    is; of spans that are adjudicated, those to choose from. `length`: of spans in a certain answer, its code points.
+    scale: "five" 1–5, "ten" 1–10, "ends" at most eleven numbers from `min_score` to `max_score`, "pass_fail", "yes_no",
+    "categories" (one of `categories`), "text" (free), "steps" (A>>B … B>>A), "gsb" (whether the first answer is good,
+    same or bad compared with the other), "checklist" (a "mark" for each criterion of the row's rubric), "rank" (a
+    "place" for each answer of the item), "spans" (each labelled with one of `categories`). `both_bad` is for
+    comparisons only. `lines`: of a checklist about a certain row, the texts of its rubric's criteria; of a ranking of a
+    certain item, the letters of its answers; of a place, those among which it is; of spans that are adjudicated, those
+    to choose from. `length`: of spans in a certain answer, its code points.
     """
 
     name: str
@@ -141,7 +145,7 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     def choices(self) -> tuple[Value, ...]:
         """All valid values, in the order of their keys; none for free text. Of a ranking those of its judgements."""
         if self.gives == SCORE:
-            return tuple(range(1, _BOUNDS[self.scale][1] + 1))
+            return numbers_between(*_BOUNDS.get(self.scale, (self.min_score, self.max_score)))
         if self.gives == PASS_FAIL:
             return (True, False)
         if self.compares:
@@ -155,8 +159,15 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
             return self.lines
         return MARKS if self.scale == "mark" else self.categories
 
+    @property
+    def step(self) -> float:
+        """The widest distance between two neighbouring scores; 1 on other scales."""
+        numbers = self.choices if self.gives == SCORE else (0, 1)
+        return max(float(after) - float(number) for number, after in pairwise(numbers))
+
     def to_json(self) -> str:
-        low, high = _BOUNDS.get(self.scale, (1, 5))
+        ends = (self.min_score, self.max_score) if self.scale == "ends" else (1, 5)
+        low, high = _BOUNDS.get(self.scale, ends)
         fields = msgspec.structs.asdict(msgspec.structs.replace(self, min_score=low, max_score=high))
         del fields["lines"], fields["length"]  # of an item
         if self.gives == CHECKLIST:
@@ -172,6 +183,18 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(Criterion).decode
+MOST_NUMBERS = 11
+
+
+def numbers_between(low: float, high: float) -> tuple[int | float, ...]:
+    """The numbers that people choose from on a scale: every whole one, or where those are too many, or the ends are not
+    whole, eleven in equal steps."""
+    if low % 1 == high % 1 == 0 and high - low < MOST_NUMBERS:
+        return tuple(range(int(low), int(high) + 1))
+    steps = (low + (high - low) * step / (MOST_NUMBERS - 1) for step in range(MOST_NUMBERS))
+    digits = 0 if high - low >= MOST_NUMBERS else 3
+    rounded = [round(step, digits) for step in steps]
+    return tuple(int(number) if number % 1 == 0 else number for number in (low, *rounded[1:-1], high))
 
 
 class ValuesRefused(Exception):

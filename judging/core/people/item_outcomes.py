@@ -27,7 +27,7 @@ def kind_of_item(criterion: Criterion, values: Sequence[Value]) -> ItemKind:
         return _kind_of_comparison([str(value) for value in values])
     if criterion.gives in (SCORE, SPANS):
         numbers = [float(value) for value in values if not isinstance(value, str)]
-        return "agreed" if max(numbers) - min(numbers) <= 1 else "split"
+        return "agreed" if max(numbers) - min(numbers) <= criterion.step else "split"
     return "agreed" if len(set(values)) == 1 else "split"
 
 

@@ -34,13 +34,13 @@ from judging.people.inviting.offers import offers_to
 from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import (
-    SCALES,
     bad_line_sentence,
     import_problem,
     kind_names,
     labelled_gold,
     labelled_kinds,
     labelled_values,
+    scale_name,
     values_of,
 )
 from judging.people.marked_spans import marked_by_raters
@@ -97,7 +97,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "timeline": timeline_of(evaluation),
         **rater_lines(request, evaluation),
         **organiser_notices(evaluation),
-        "criteria": [(criterion, SCALES[criterion.scale]) for criterion in evaluation.criteria.values()],
+        "criteria": [(criterion, scale_name(criterion)) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),
         "hidden_roles": [HIDEABLE[role] for role in evaluation.hidden_roles],
         "candidates": [

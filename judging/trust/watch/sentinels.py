@@ -24,12 +24,19 @@ from datasets.models import Dataset, Version
 from datasets.services import dataset_upload
 from datasets.versions.row_writer import WholeRow, as_json
 from judging.core.metric_definition import MetricDefinition
-from judging.core.pairs import strength_of
 from judging.core.statistics.watch import FEWEST_SENTINELS, MOST_SENTINELS, Sittings
 from judging.core.values import NO_SCORE, UNPARSED, Value
 from judging.records.definitions import definition_now
 from judging.records.models import Judgement, Run
-from judging.trust.answers import Answer, ids_by_answer, judge_values, row_keys, value_author, verdicts_of
+from judging.trust.answers import (
+    Answer,
+    ids_by_answer,
+    judge_values,
+    row_keys,
+    says_the_same,
+    value_author,
+    verdicts_of,
+)
 from judging.trust.drills import modern_row
 from judging.trust.models import Licence
 from judging.trust.watch.models import Sitting, Watch
@@ -37,7 +44,6 @@ from judging.trust.watch.models import Sitting, Watch
 ANSWER, OTHER = "answer", "other"
 """The candidates of a watch's data set; the second one only where answers are compared."""
 NONE = "none"
-SAME = 1e-9  # scores that differ by less are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,8 @@ def _lines(watch: Watch) -> list[str]:
     keys = row_keys(run.version, by_id=watch.licence.opening.test.split.by_id)[0]
     run_metrics = run.metrics.filter(metric_version=watch.licence.metric_version)
     judgements = Judgement.objects.filter(run=run, current=True, run_metric__in=run_metrics)
-    ids = ids_by_answer(judgements, keys)
+    against_reference = definition_of(watch.licence).compares_reference
+    ids = ids_by_answer(judgements, keys, with_reference=against_reference)
     rows = judgements.select_related("row", "response", "other_response").in_bulk(
         [ids[sentinel.answer] for sentinel in sentinels_of(watch)]
     )
@@ -171,22 +178,7 @@ def has_numbers(definition: MetricDefinition) -> bool:
 
 def differs(verdict: Any, own: Value) -> bool:
     """Whether a verdict differs from the licence's own; comparisons by their direction."""
-    if isinstance(verdict, Mapping):
-        return True
-    if isinstance(verdict, str) and isinstance(own, str):
-        sides = [_side(value) for value in (verdict, own)]
-        return verdict != own if None in sides else sides[0] != sides[1]
-    if isinstance(verdict, str) or isinstance(own, str):
-        return True
-    return not math.isclose(verdict, own, abs_tol=SAME)
-
-
-def _side(value: str) -> int | None:
-    try:
-        strength = strength_of(value)
-    except ValueError:  # a label
-        return None
-    return (strength > 0) - (strength < 0)
+    return isinstance(verdict, Mapping) or not says_the_same(verdict, own)
 
 
 def sittings_of(watch: Watch, sittings: Sequence[Sitting], numbers: bool) -> Sittings:
