@@ -39,7 +39,7 @@ from judging.engine.stopping import run_refuse, run_set_aside, run_stop_at_budge
 from judging.engine.threads import in_thread
 from judging.engine.write_buffer import WriteBuffer
 from judging.records.models import WORK_FAILED, Run, RunState
-from judging.sandboxes import minimum_level, shared_sandbox
+from judging.sandboxes import minimum_level, shared_sandbox, start_early
 
 log = logging.getLogger("judging.run_worker")
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class RunWorker:
 
     async def run(self) -> None:
         """Run the main loop. On return nothing is leased or unwritten, unless the database is unavailable."""
-        self.sandbox_threads.submit(self._start_sandbox)
+        start_early()
         coroutines = (self.shared.pool.keep_in_sync(), self._watch_runs(), self._report_turns())
         background = [asyncio.create_task(coroutine) for coroutine in coroutines]
         try:
@@ -117,11 +117,6 @@ class RunWorker:
                     raise
                 log.warning("The database is unavailable, retrying: %s", error)
                 await asyncio.sleep(backoff.failed())
-
-    def _start_sandbox(self) -> None:
-        """Start the sandbox early, while runs are planned. A failure is reported when a run is picked up."""
-        with contextlib.suppress(SandboxBroken):
-            _ = self.shared.sandbox.level
 
     def _must_end(self) -> bool:
         return self.stop.is_set() or time.monotonic() > self.ends

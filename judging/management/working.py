@@ -34,10 +34,13 @@ def refuse_missing_keys(path: Path, file: MetricsFile) -> None:
 
 def judge_until_finished(run: Run, stop: threading.Event, policy: RetryPolicy = RETRY_POLICY) -> Run:
     """Judge until the run has ended or was paused, or `stop` is set. Returns the run as stored."""
-    while not stop.is_set() and not Run.objects.get(pk=run.pk).is_idle:
+    run = Run.objects.get(pk=run.pk)
+    while not run.is_idle and not stop.is_set():
         work(workers.owner(), stop=stop, only=run.pk, policy=policy)
-        stop.wait(0.2)
-    return Run.objects.get(pk=run.pk)
+        run = Run.objects.get(pk=run.pk)
+        if not run.is_idle:
+            stop.wait(0.2)
+    return run
 
 
 def why_stopped(run: Run) -> str:

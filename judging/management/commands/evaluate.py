@@ -54,6 +54,7 @@ from judging.reports.ci import CiOptions, ci_files
 from judging.reports.services import report_document
 from judging.runs.selectors import find_run
 from judging.runs.services import ChosenMetric, RunOptions, refuse_broken_scripts, run_create, run_resume
+from judging.sandboxes import start_early
 from judging.transfer.export.files import jsonl_lines, write_lines
 
 
@@ -81,6 +82,7 @@ class Command(BaseCommand):
     def handle(self, *, out: Path, **options: Any) -> None:
         with refusals():
             refuse_wrong_usage(options)
+        start_early()
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

@@ -13,6 +13,7 @@ from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge
 from judging.management.command_line import CannotStart
 from judging.management.commands.evaluate import document, resume_run, start_run, work_until_finished
+from judging.management.working import judge_until_finished
 from judging.records.models import Run, RunState
 from tests import mtbench
 from tests.judging.core.metrics_example import write_example
@@ -50,6 +51,20 @@ def test_a_finished_run_that_is_resumed_asks_nothing_and_has_the_same_result(fol
         found = evaluated(start_run(write_rows(folder, 2), write_metrics(folder, judge.url), ""), folder)
         assert evaluated(resume_run(str(found["run"])), folder) == found
         assert len(judge.requests) == found["scored"] == 2
+
+
+def test_a_run_that_has_ended_is_reported_without_a_wait(folder: Path) -> None:
+    waits: list[float | None] = []
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            return super().wait(timeout)
+
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        run = start_run(write_rows(folder, 1), write_metrics(folder, judge.url), "")
+        assert judge_until_finished(run, Stop()).state == RunState.FINISHED
+    assert waits == []
 
 
 def test_of_two_runs_of_one_name_the_newest_is_resumed(folder: Path, project: Project) -> None:

@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('judging', '0001_release_0_1_0'), ('judging', '0002_values_become_gives'), ('judging', '0003_checklists'), ('judging', '0004_structured_output'), ('judging', '0005_unsettled'), ('judging', '0006_licences'), ('judging', '0007_protocol'), ('judging', '0008_look_at_answers'), ('judging', '0009_steps_in_any_order'), ('judging', '0010_rubric_drafts'), ('judging', '0011_align'), ('judging', '0012_sent_items'), ('judging', '0013_measurements'), ('judging', '0014_own_gallery'), ('judging', '0015_studies'), ('judging', '0016_prompt_suggestions'), ('judging', '0017_webhook_events'), ('judging', '0018_gold'), ('judging', '0019_request_batches'), ('judging', '0020_gold_rule'), ('judging', '0021_guideline_versions'), ('judging', '0022_set_aside'), ('judging', '0023_asking'), ('judging', '0024_qualification'), ('judging', '0025_drills'), ('judging', '0026_successions'), ('judging', '0027_evidence_rules'), ('judging', '0028_inviting'), ('judging', '0029_ranking'), ('judging', '0030_questions'), ('judging', '0031_align_draws'), ('judging', '0032_rater_thresholds'), ('judging', '0033_watch')]
+    replaces = [('judging', '0001_release_0_1_0'), ('judging', '0002_values_become_gives'), ('judging', '0003_checklists'), ('judging', '0004_structured_output'), ('judging', '0005_unsettled'), ('judging', '0006_licences'), ('judging', '0007_protocol'), ('judging', '0008_look_at_answers'), ('judging', '0009_steps_in_any_order'), ('judging', '0010_rubric_drafts'), ('judging', '0011_align'), ('judging', '0012_sent_items'), ('judging', '0013_measurements'), ('judging', '0014_own_gallery'), ('judging', '0015_studies'), ('judging', '0016_prompt_suggestions'), ('judging', '0017_webhook_events'), ('judging', '0018_gold'), ('judging', '0019_request_batches'), ('judging', '0020_gold_rule'), ('judging', '0021_guideline_versions'), ('judging', '0022_set_aside'), ('judging', '0023_asking'), ('judging', '0024_qualification'), ('judging', '0025_drills'), ('judging', '0026_successions'), ('judging', '0027_evidence_rules'), ('judging', '0028_inviting'), ('judging', '0029_ranking'), ('judging', '0030_questions'), ('judging', '0031_align_draws'), ('judging', '0032_rater_thresholds'), ('judging', '0033_watch'), ('judging', '0034_measured_looks'), ('judging', '0035_opened_evidence'), ('judging', '0036_batches_read'), ('judging', '0037_strict_imports'), ('judging', '0038_priced_on')]
 
     initial = True
 
@@ -133,6 +133,7 @@ class Migration(migrations.Migration):
                     ('input_price', models.DecimalField(decimal_places=4, help_text='price of a million input tokens', max_digits=12, null=True)),
                     ('output_price', models.DecimalField(decimal_places=4, max_digits=12, null=True)),
                     ('currency', models.CharField(blank=True, default='', max_length=8)),
+                    ('priced_on', models.DateField(help_text='when its prices were entered or changed last', null=True)),
                     ('connect_seconds', models.PositiveIntegerField(default=10)),
                     ('idle_seconds', models.PositiveIntegerField(default=120)),
                     ('first_byte_seconds', models.PositiveIntegerField(default=120)),
@@ -755,6 +756,7 @@ class Migration(migrations.Migration):
                     ('state', models.CharField(choices=[('sending', 'being sent'), ('sent', 'sent'), ('collected', 'collected'), ('failed', 'refused')], default='sending', max_length=9)),
                     ('tried', models.BooleanField(default=False, help_text='whether sending it has begun')),
                     ('cancel_asked', models.BooleanField(default=False)),
+                    ('read', models.BooleanField(db_default=False, default=False, help_text='whether workers were told to judge by its replies')),
                     ('remote_id', models.CharField(blank=True, default='', max_length=200)),
                     ('remote_state', models.CharField(blank=True, default='', max_length=40)),
                     ('items', models.PositiveIntegerField()),
@@ -790,6 +792,8 @@ class Migration(migrations.Migration):
                     ('stored_as', models.CharField(max_length=100)),
                     ('size', models.PositiveBigIntegerField(help_text='bytes')),
                     ('state', models.CharField(choices=[('checking', 'checking'), ('checked', 'checked'), ('importing', 'importing'), ('done', 'imported'), ('failed', 'not imported')], default='checking', max_length=9)),
+                    ('strict', models.BooleanField(db_default=False, default=False, help_text='all lines or none')),
+                    ('confirmed', models.BooleanField(default=False, help_text='imported after the check without being asked again')),
                     ('line', models.PositiveIntegerField(default=0, help_text='the last line that was read or stored')),
                     ('last_line', models.PositiveIntegerField(default=0, help_text='number of lines in the file; 0: not known yet')),
                     ('first_position', models.PositiveIntegerField(help_text='position of its first judgement in the run', null=True)),
@@ -809,6 +813,14 @@ class Migration(migrations.Migration):
                     ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='results_imports', to='accounts.project')),
                     ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='results_imports', to='judging.run')),
                     ('version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='datasets.version')),
+                ],
+            ), migrations.CreateModel(
+                name='OpenedEvidence',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('document', models.JSONField(default=dict, help_text='of evidence.opening: origin, verification and licences; empty until a worker verified the file')),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('results_import', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='evidence', to='judging.resultsimport')),
                 ],
             ), migrations.CreateModel(
                 name='ReviewAction',
@@ -904,8 +916,10 @@ class Migration(migrations.Migration):
                     ('finished_at', models.DateTimeField(null=True)),
                     ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judging.endpoint')),
+                    ('look', models.ForeignKey(help_text="whose answers people passed or failed; with no `labels` either: the gallery's examples", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.look')),
                     ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='measurements', to='accounts.project')),
-                    ('labels', models.ForeignKey(help_text="the criterion that people rated; null: the gallery's examples", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.runmetric')),
+                    ('group', models.ForeignKey(help_text='of the look: it fails', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judging.notegroup')),
+                    ('labels', models.ForeignKey(help_text='the criterion that people rated, or a metric with imported verdicts of people', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.runmetric')),
                 ],
             ), migrations.CreateModel(
                 name='Mark',
