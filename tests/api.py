@@ -43,6 +43,17 @@ class Api:
         return self.client.post(f"/api/v1/{path}", fields, headers=headers)
 
 
+def pages_of(api: Api, path: str, limit: int) -> list[list[dict[str, Any]]]:
+    """The items of each page of a list."""
+    pages, cursor = [], ""
+    while True:
+        page = api.get(path, limit=limit, cursor=cursor).json()
+        pages.append(page["items"])
+        if page["next"] is None:
+            return pages
+        cursor = page["next"]
+
+
 def code_of(response: Any) -> tuple[int, str]:
     """The status and code of an error response, which has a sentence too."""
     error = response.json()["error"]

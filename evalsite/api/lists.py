@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Generic, TypeVar
 
 from django.utils.translation import gettext as _
@@ -15,6 +16,7 @@ from evalsite.api.errors import ApiError
 MOST = 1000
 USUAL = 100
 Item = TypeVar("Item")
+Computed = TypeVar("Computed")
 Limit = Annotated[int, Query(ge=1, le=MOST, description="Items on a page.")]
 Id = Annotated[int, Path(ge=0, lt=2**63)]
 Cursor = Annotated[str, Query(max_length=400, description="`next` of the page before.")]
@@ -66,6 +68,18 @@ def place_at(cursor: str) -> Any:
         return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError):
         raise _invalid() from None
+
+
+def page_after(
+    items: Iterable[Computed], key: Callable[[Computed], list[Any]], limit: int, cursor: str
+) -> tuple[list[Computed], str | None]:
+    """A page of a list that is computed whole, ordered by `key`, and its `next`. Raises ApiError."""
+    place = place_at(cursor)
+    try:
+        rest = sorted((item for item in items if place is None or key(item) > place), key=key)
+    except TypeError:
+        raise _invalid() from None
+    return rest[:limit], cursor_of(key(rest[limit - 1]) if len(rest) > limit else None)
 
 
 def _invalid() -> ApiError:

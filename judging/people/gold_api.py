@@ -126,12 +126,16 @@ def change_rule(request: HttpRequest, slug: str, evaluation: Id, body: GoldRuleI
     return body
 
 
-@router.get(f"{EVALUATION}/raters", response=list[RaterOut], summary="Raters and their gold")
-def raters(request: HttpRequest, slug: str, evaluation: Id) -> list[dict[str, Any]]:
+@router.get(f"{EVALUATION}/raters", response=Page[RaterOut], summary="Raters and their gold")
+def raters(
+    request: HttpRequest, slug: str, evaluation: Id, limit: Limit = 100, cursor: Cursor = ""
+) -> dict[str, Any]:
     """By pseudonym, without those who left."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    right = gold_items_right(row)
-    return [_rater_out(rater, right) for rater in row.raters.filter(left_at=None).order_by("pk")]
+    raters = row.raters.filter(left_at=None, pk__gt=number_at(cursor) or 0).order_by("pk")
+    page, right = list(raters[: limit + 1]), gold_items_right(row)
+    following = page[limit - 1].pk if len(page) > limit else None
+    return {"items": [_rater_out(rater, right) for rater in page[:limit]], "next": cursor_of(following)}
 
 
 @router.post(f"{EVALUATION}/raters/{{rater}}/pause", response=RaterOut, summary="Pause a rater")

@@ -25,19 +25,16 @@ FORMS = {
 }
 
 
-def payment_rows(evaluation: Evaluation, *, names: bool = False) -> list[list[Any]]:
-    """A list of cells as in COLUMNS for each rater and day in the site's time zone, former raters too. `names`: user
-    names instead of pseudonyms."""
+def rater_days(evaluation: Evaluation) -> list[tuple[EvaluationRater, WorkDay]]:
+    """Each rater's days of work in the site's time zone, former raters too."""
     work = work_of(evaluation)
     raters = EvaluationRater.objects.filter(evaluation=evaluation).select_related("user").order_by("pk")
-    return [
-        _row(rater.user.username if names else rater.pseudonym, day)
-        for rater in raters
-        for day in work.get(rater.pk, ())
-    ]
+    return [(rater, day) for rater in raters for day in work.get(rater.pk, ())]
 
 
-def _row(name: str, day: WorkDay) -> list[Any]:
+def payment_row(rater: EvaluationRater, day: WorkDay, *, names: bool = False) -> list[Any]:
+    """The cells as in COLUMNS. `names`: the user name instead of the pseudonym."""
+    name = rater.user.username if names else rater.pseudonym
     counts = [day.counts[category] for category in COUNTED]
     further = [day.counts[category] for category in FURTHER]
     minutes = round(day.active / 60, 1)
@@ -46,5 +43,5 @@ def _row(name: str, day: WorkDay) -> list[Any]:
 
 def payment_file(evaluation: Evaluation, form: str, *, names: bool = False) -> Iterator[bytes]:
     """The sheet as `csv` or `xlsx`; a cell that a spreadsheet would take for a formula is text."""
-    rows = payment_rows(evaluation, names=names)
+    rows = [payment_row(*rater_day, names=names) for rater_day in rater_days(evaluation)]
     return csv_of(COLUMNS, rows) if form == "csv" else xlsx_of(Sheet(_("Payment"), COLUMNS, rows))

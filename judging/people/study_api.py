@@ -12,11 +12,13 @@ from ninja import Field, Router, Schema
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.api.lists import OR_FILE, Id
+from evalsite.api.lists import OR_FILE, Cursor, Id, Limit, Page, page_after
 from evalsite.web.headers import download_headers
+from judging.core.people.quality import Figure
+from judging.core.people.work import WorkDay
 from judging.people.access import get_evaluation, get_rater
-from judging.people.models import EvaluationRater
-from judging.people.payment import COLUMNS, payment_file, payment_rows
+from judging.people.models import Evaluation, EvaluationRater
+from judging.people.payment import COLUMNS, payment_file, payment_row, rater_days
 from judging.people.rater_figures import rater_figures
 from judging.people.set_aside import LONGEST_REASON, rater_count_again, rater_set_aside
 from judging.people.thresholds import SET, thresholds_change, thresholds_of
@@ -111,25 +113,37 @@ def change_thresholds(
     return thresholds(request, slug, evaluation)
 
 
-@router.get(f"{EVALUATION}/figures", response=list[FigureOut], summary="Raters' figures")
-def figures(request: HttpRequest, slug: str, evaluation: Id) -> list[dict[str, Any]]:
-    """Those of a large evaluation may lag behind while a worker computes newer ones."""
+@router.get(f"{EVALUATION}/figures", response=Page[FigureOut], summary="Raters' figures")
+def figures(
+    request: HttpRequest, slug: str, evaluation: Id, limit: Limit = 100, cursor: Cursor = ""
+) -> dict[str, Any]:
+    """By rater. Those of a large evaluation may lag behind while a worker computes newer ones."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
     pseudonyms = dict(row.raters.values_list("pk", "pseudonym"))
-    return [
-        {
-            "rater": pseudonyms[figure.rater],
-            "figure": figure.name,
-            "criterion": None if figure.criterion is None else row.criteria[figure.criterion].name,
-            **{
-                name: getattr(figure, name)
-                for name in ("value", "low", "high", "threshold", "of", "p", "flagged")
-            },
-        }
-        for own in rater_figures(row).by_rater.values()
-        for figure in own
-        if figure.rater in pseudonyms
+    figures = [
+        figure for own in rater_figures(row).by_rater.values() for figure in own if figure.rater in pseudonyms
     ]
+    page, following = page_after(figures, _place_of_figure, limit, cursor)
+    return {
+        "items": [_figure_out(row, pseudonyms[figure.rater], figure) for figure in page],
+        "next": following,
+    }
+
+
+def _place_of_figure(figure: Figure) -> list[Any]:
+    return [figure.rater, figure.name, -1 if figure.criterion is None else figure.criterion]
+
+
+def _figure_out(evaluation: Evaluation, pseudonym: str, figure: Figure) -> dict[str, Any]:
+    return {
+        "rater": pseudonym,
+        "figure": figure.name,
+        "criterion": None if figure.criterion is None else evaluation.criteria[figure.criterion].name,
+        **{
+            name: getattr(figure, name)
+            for name in ("value", "low", "high", "threshold", "of", "p", "flagged")
+        },
+    }
 
 
 class DayOut(Schema):
@@ -163,7 +177,7 @@ def study_progress(request: HttpRequest, slug: str, evaluation: Id) -> dict[str,
 
 @router.get(
     f"{EVALUATION}/payment",
-    response=list[dict[str, Any]],
+    response=Page[dict[str, Any]],
     summary="Payment sheet",
     openapi_extra=OR_FILE,
 )
@@ -173,6 +187,8 @@ def payment(
     evaluation: Id,
     form: Literal["", "csv", "xlsx"] = "",
     names: bool = False,
+    limit: Limit = 100,
+    cursor: Cursor = "",
 ) -> HttpResponseBase:
     """What each rater worked on each day in the site's time zone; as a file with `form`. `rated` is the sum of `items`,
     `extra`, `set_aside`, `gold`, `training` and `repeats`. `names=1`: user names instead of pseudonyms."""
@@ -181,8 +197,14 @@ def payment(
         headers = download_headers(f"payment-{row.run_id}.{form}")
         content = payment_file(row, form, names=names)
         return StreamingHttpResponse(content, content_type="application/octet-stream", headers=headers)
-    rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in payment_rows(row, names=names)]
-    return JsonResponse(rows, safe=False)
+    page, following = page_after(rater_days(row), _place_of_day, limit, cursor)
+    rows = [dict(zip(COLUMNS, payment_row(*rater_day, names=names), strict=True)) for rater_day in page]
+    return JsonResponse({"items": rows, "next": following})
+
+
+def _place_of_day(rater_day: tuple[EvaluationRater, WorkDay]) -> list[Any]:
+    rater, day = rater_day
+    return [rater.pk, day.day.isoformat()]
 
 
 def _set_aside_out(rater: EvaluationRater) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project, User
 from evalsite.api.errors import ApiError
-from evalsite.api.lists import Id
+from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, text_at
 from judging.people.access import get_evaluation
 from judging.people.assignments import raters_add
 from judging.people.inviting.groups import group_add, group_delete, group_members, group_save, groups_of
@@ -106,11 +106,13 @@ def offer(request: HttpRequest, slug: str, evaluation: Id, body: OfferIO) -> Off
     return body
 
 
-@router.get(GROUPS, response=list[GroupOut], summary="Groups of raters")
-def groups(request: HttpRequest, slug: str) -> list[dict[str, Any]]:
+@router.get(GROUPS, response=Page[GroupOut], summary="Groups of raters")
+def groups(request: HttpRequest, slug: str, limit: Limit = 100, cursor: Cursor = "") -> dict[str, Any]:
     """By name."""
     project = access.get_project(request, slug, May.RUN)
-    return [_group_out(group) for group in groups_of(project)]
+    page = list(groups_of(project).filter(name__gt=text_at(cursor))[: limit + 1])
+    following = page[limit - 1].name if len(page) > limit else None
+    return {"items": list(map(_group_out, page[:limit])), "next": cursor_of(following)}
 
 
 @router.post(GROUPS, response={201: GroupOut}, summary="Save a group of raters")

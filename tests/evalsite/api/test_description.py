@@ -39,6 +39,16 @@ def test_every_operation_says_what_it_does() -> None:
     assert silent == []
 
 
+def test_every_list_comes_in_pages() -> None:
+    for path, methods in json.loads(FILE.read_text(encoding="utf-8"))["paths"].items():
+        operation = methods.get("get", {"responses": {}})
+        reply = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
+        schema = reply.get("schema", {})
+        assert schema.get("type") != "array", path
+        if "Page" in schema.get("$ref", ""):
+            assert {"limit", "cursor"} <= {parameter["name"] for parameter in operation["parameters"]}, path
+
+
 def test_the_page_and_the_description_need_no_token(db: None) -> None:
     page = Client().get("/api/v1/docs")
     assert page.status_code == 200

@@ -91,7 +91,7 @@ def test_the_rule_and_raters_are_kept_by_the_api(evaluation: Evaluation, rita: U
     assert api.post(f"{path}/gold-rule", {"mark": 60, "rule": "pause"}).json()["mark"] == 60
     rate_while_possible(evaluation, rita, 1)
     missed = {"rater": "R1", "paused": True, "missed": True, "right": 0, "gold": 5}
-    assert api.get(f"{path}/raters").json() == [missed]
+    assert api.get(f"{path}/raters").json()["items"] == [missed]
     assert api.post(f"{path}/raters/R1/resume").json()["paused"] is False
     assert api.post(f"{path}/raters/R1/pause").json()["paused"] is True
     assert api.post(f"{path}/raters/R9/pause").status_code == 404

@@ -12,13 +12,14 @@ import pytest
 from openpyxl import load_workbook
 
 from evalsite.accounts.models import Project, User
+from evalsite.api.lists import cursor_of
 from judging.core.people.work import Action, Category, active_between, by_day, together, work_by_day
 from judging.people import assignments, ratings
 from judging.people.gold import gold_add, gold_of_item
-from judging.people.models import Evaluation
-from judging.people.payment import COLUMNS, payment_rows
+from judging.people.models import Evaluation, Rating
+from judging.people.payment import COLUMNS, payment_row, rater_days
 from judging.people.set_aside import rater_set_aside
-from tests.api import Api
+from tests.api import Api, code_of, pages_of
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation, rate_all
 
@@ -85,7 +86,7 @@ def evaluation(project: Project, rita: User, ravi: User) -> Evaluation:
 
 
 def sheet(evaluation: Evaluation, **more: bool) -> dict[str, object]:
-    [row] = payment_rows(evaluation, **more)
+    [row] = [payment_row(*rater_day, **more) for rater_day in rater_days(evaluation)]
     return dict(zip(COLUMNS, row, strict=True))
 
 
@@ -134,8 +135,18 @@ def test_only_organisers_get_it_and_pseudonyms_unless_asked(
     assert client_of(alice).get(f"{address}.pdf").status_code == 404
     text = b"".join(client_of(alice).get(f"{address}.csv").streaming_content).decode()  # type: ignore[attr-defined]
     assert rita.username not in text
-    [row] = Api(alice).get(f"projects/physics/evaluations/{evaluation.run_id}/payment").json()
+    [row] = Api(alice).get(f"projects/physics/evaluations/{evaluation.run_id}/payment").json()["items"]
     assert (row["rater"], row["items"]) == ("R1", 9)
+
+
+@pytest.mark.django_db
+def test_the_api_gives_it_in_pages(evaluation: Evaluation, alice: User) -> None:
+    early = Rating.objects.filter(rater__evaluation=evaluation).latest("pk")
+    Rating.objects.filter(pk=early.pk).update(at=datetime(2026, 5, 1, 17, tzinfo=UTC))
+    path = f"projects/physics/evaluations/{evaluation.run_id}/payment"
+    [[first], [second]] = pages_of(Api(alice), path, 1)
+    assert (first["day"], first["rater"], second["rater"]) == ("2026-05-01", "R1", "R1")
+    assert code_of(Api(alice).get(path, cursor=cursor_of("R1"))) == (422, "invalid")
 
 
 @pytest.mark.django_db

@@ -18,7 +18,7 @@ from judging.people import assignments, ratings
 from judging.people.models import Evaluation, Rating
 from judging.people.rater_figures import rater_figures, study_ratings
 from judging.people.work import work_of
-from tests.api import Api
+from tests.api import Api, pages_of
 from tests.conftest import ClientOf, member
 from tests.judging.people.make import give, make_evaluation
 from tests.working import do_jobs
@@ -149,6 +149,13 @@ def test_a_worker_computes_those_of_a_large_evaluation_which_a_page_does_not_wai
     newest = rater_figures(evaluation)
     assert newest.current
     assert newest.by_rater != before.by_rater
+
+
+def test_the_api_gives_figures_in_pages(evaluation: Evaluation, alice: User) -> None:
+    path = f"projects/physics/evaluations/{evaluation.run_id}/figures"
+    [whole] = pages_of(Api(alice), path, 1000)
+    assert [figure for page in pages_of(Api(alice), path, 2) for figure in page] == whole
+    assert {figure["rater"] for figure in whole} == {rater.pseudonym for rater in evaluation.raters.all()}
 
 
 def test_a_job_is_not_asked_for_again_at_once(

@@ -4,7 +4,7 @@ import pytest
 
 from evalsite.accounts.models import Project, User
 from judging.people.models import Evaluation
-from tests.api import Api
+from tests.api import Api, pages_of
 from tests.judging.people.make import make_evaluation
 
 
@@ -43,6 +43,14 @@ def test_a_group_is_replaced_by_name_listed_and_deleted(project: Project, alice:
     first = api.post("projects/physics/rater-groups", {"name": "Lab", "users": []}).json()
     second = api.post("projects/physics/rater-groups", {"name": "Lab", "users": ["rita"]}).json()
     assert second == {"id": first["id"], "name": "Lab", "users": ["rita"]}
-    assert api.get("projects/physics/rater-groups").json() == [second]
+    assert api.get("projects/physics/rater-groups").json() == {"items": [second], "next": None}
     assert api.delete(f"projects/physics/rater-groups/{first['id']}").status_code == 204
-    assert api.get("projects/physics/rater-groups").json() == []
+    assert api.get("projects/physics/rater-groups").json()["items"] == []
+
+
+def test_groups_come_in_pages(project: Project, alice: User) -> None:
+    api = Api(alice)
+    for name in ("Lab", "Attic", "Office"):
+        api.post("projects/physics/rater-groups", {"name": name, "users": []})
+    pages = pages_of(api, "projects/physics/rater-groups", 2)
+    assert [[group["name"] for group in page] for page in pages] == [["Attic", "Lab"], ["Office"]]
