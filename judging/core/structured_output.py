@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from judging.core.builtin import BUILTINS
-from judging.core.judges.structured import JSON_SCHEMA, MODES, described, parameters, schema_of
+from judging.core.judges.protocols.protocol import JSON_SCHEMA, STRUCTURED
+from judging.core.judges.structured import described, parameters, schema_of
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.reading.gives import Gives
 
@@ -46,7 +47,7 @@ def structure_for(metric: MetricDefinition, judge: JudgeModel, honoured: str) ->
     if metric.structured == "auto" and not _read_by_us_alone(metric, judge):
         return None
     mode = JSON_SCHEMA if metric.structured == "on" and not honoured else honoured
-    return Structure(mode, metric.reading_of(judge)) if mode in MODES else None
+    return Structure(mode, metric.reading_of(judge)) if mode in STRUCTURED else None
 
 
 def _read_by_us_alone(metric: MetricDefinition, judge: JudgeModel) -> bool:

@@ -15,14 +15,19 @@ from judging.core.judges.errors import Held
 from judging.core.judges.probe import Probe
 from judging.endpoints.forms import PLAIN, SECRETS
 from judging.endpoints.models import Endpoint
+from judging.endpoints.prices import list_price
 
 
 @transaction.atomic
 def endpoint_create(*, project: Project, endpoint: Endpoint, user: User | None, draft: bool) -> None:
-    """Store a new endpoint. A draft becomes available once a test succeeds. Raises ValidationError if the name is
-    taken."""
+    """Store a new endpoint; one without prices gets the vendor's list price if that is known. A draft becomes available
+    once a test succeeds. Raises ValidationError if the name is taken."""
     endpoint.project, endpoint.created_by, endpoint.draft = project, user, draft
-    endpoint.priced_on = timezone.localdate() if endpoint.is_priced else None
+    if endpoint.is_priced:
+        endpoint.priced_on = timezone.localdate()
+    elif price := list_price(endpoint.url, endpoint.model):
+        endpoint.input_price, endpoint.output_price, prices = price
+        endpoint.currency, endpoint.priced_on = prices.currency, prices.dated
     _save(endpoint)
     more = {"url": endpoint.url, "model": endpoint.model}
     record(Action.ENDPOINT_CREATED, project=project, thing=endpoint, by=user, **more)

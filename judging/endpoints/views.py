@@ -30,6 +30,7 @@ from judging.endpoints.access import get_endpoint
 from judging.endpoints.forms import EndpointForm
 from judging.endpoints.models import Endpoint
 from judging.endpoints.presets import CHECKED, PRESETS
+from judging.endpoints.prices import list_price
 
 TESTED = "tested_endpoint"  # in the session: the newest successful test of unsaved values
 
@@ -103,12 +104,14 @@ def _edit(request: HttpRequest, project: Project, endpoint: Endpoint | None) -> 
         form.errors.clear()  # a draft is unfinished
     url = str(form["url"].value() or "")
     models = endpoint.probe.get("models", []) if endpoint else []
+    protocol, model = _protocol_and_model(form)
     context = {
         "form": form,
         "draft": draft,
         "endpoint": endpoint,
         "url": url,
-        "final_address": final_address(url, *_protocol_and_model(form)),
+        "final_address": final_address(url, protocol, model),
+        "price": list_price(url, model),
         "models": models,
         "presets": PRESETS,
         "checked": CHECKED,
@@ -183,7 +186,8 @@ def address(request: HttpRequest, slug: str) -> HttpResponse:
     access.get_project(request, slug, May.MANAGE)
     url, model = request.GET.get("url", "")[:1000], request.GET.get("model", "")[:300]
     final = final_address(url, request.GET.get("protocol", ""), model)
-    return render(request, "endpoints/_address.html", {"url": url, "final_address": final})
+    context = {"url": url, "final_address": final, "price": list_price(url, model)}
+    return render(request, "endpoints/_address.html", context)
 
 
 @login_required

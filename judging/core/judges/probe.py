@@ -87,7 +87,7 @@ async def _honoured_structure(client: httpx.AsyncClient, settings: JudgeSettings
     plain = build_request(settings, structured.QUESTION)
     try:
         async with asyncio.timeout(STRUCTURE_SECONDS):
-            for mode in structured.MODES:
+            for mode in settings.speaks.structured:
                 result = await ask_with_retries(
                     client, settings, structured.with_proof(plain, mode), policy=once, guard=guard
                 )

@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 
 from datasets.core.kinds import CATEGORY, COMPARISON, PASS_FAIL
+from judging.core.judges.protocols.protocol import JSON_OBJECT as JSON_OBJECT
+from judging.core.judges.protocols.protocol import JSON_SCHEMA as JSON_SCHEMA
+from judging.core.judges.protocols.protocol import TOOL as TOOL
 from judging.core.judges.reply import Reply
 from judging.core.judges.settings import Request
 from judging.core.reading.gives import Gives
 
-JSON_SCHEMA, JSON_OBJECT, TOOL, NONE = "json_schema", "json_object", "tool", "none"
-MODES = (JSON_SCHEMA, JSON_OBJECT, TOOL)
-"""The forms that servers offer, the strictest first. NONE: a server that honours none of them."""
+NONE = "none"
+"""The form of a server that honours none."""
 PARAMETERS = frozenset({"response_format", "tools", "tool_choice"})
 
 _FUNCTION = "give_verdict"

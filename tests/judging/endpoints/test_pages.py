@@ -445,6 +445,47 @@ def test_the_form_says_what_of_a_preset_was_not_checked(adam: User, client_of: C
     assert "2026-11-27" in page
 
 
+CLAUDE = {"url": "https://api.anthropic.com/v1", "protocol": "anthropic", "model": "claude-haiku-4-5"}
+UNPRICED = {"input_price": "", "currency": ""}
+
+
+@pytest.mark.parametrize(
+    ("entered", "stored"),
+    [
+        ({}, ["1", "5", "USD"]),
+        ({"model": "claude-of-tomorrow"}, [None, None, ""]),
+        ({"url": "https://proxy.example/v1"}, [None, None, ""]),
+        ({"input_price": "2", "currency": "eur"}, ["2", None, "EUR"]),
+    ],
+)
+def test_a_new_endpoint_starts_with_the_list_price_of_its_model(
+    entered: dict[str, str], stored: list[str | None], adam: User, server: ScriptedJudge, client_of: ClientOf,
+    project: Project,
+) -> None:  # fmt: skip
+    client_of(adam).post(ENDPOINTS + "new/", typed(server, **(CLAUDE | UNPRICED | entered)))
+    endpoint = Endpoint.objects.get(project=project)
+    prices = [price and f"{price.normalize():f}" for price in (endpoint.input_price, endpoint.output_price)]
+    assert [*prices, endpoint.currency] == stored
+    assert (endpoint.priced_on == date(2026, 6, 24)) == (stored[2] == "USD")
+
+
+def test_a_list_price_is_shown_with_its_date_before_it_is_stored(adam: User, client_of: ClientOf) -> None:
+    page = client_of(adam).get(ENDPOINTS + "address/", CLAUDE).text
+    assert "List price of Anthropic, 2026-06-24: 1 USD per million input tokens, 5 USD" in page
+    assert "List price" not in client_of(adam).get(ENDPOINTS + "address/", CLAUDE | {"model": "m"}).text
+
+
+def test_a_price_that_was_removed_stays_unknown(
+    adam: User, server: ScriptedJudge, client_of: ClientOf, project: Project
+) -> None:
+    client = client_of(adam)
+    client.post(ENDPOINTS + "new/", typed(server, **CLAUDE, **UNPRICED))
+    endpoint = Endpoint.objects.get(project=project)
+    client.post(f"{ENDPOINTS}{endpoint.pk}/edit/", typed(server, **CLAUDE, **UNPRICED))
+    endpoint.refresh_from_db()
+    assert (endpoint.is_priced, endpoint.priced_on) == (False, None)
+
+
 def test_models_are_loaded_before_one_is_named(
     adam: User, server: ScriptedJudge, client_of: ClientOf
 ) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 from judging.core.judges.addresses import call_url
 from judging.core.judges.protocols.protocol import (
     END,
+    JSON_SCHEMA,
+    TOOL,
     Protocol,
     Request,
     apart,
@@ -39,6 +41,7 @@ _FINISH = {
     "tool_use": "tool_calls",
     "refusal": CONTENT_FILTER,
 }
+_BOUNDS = ("minimum", "maximum")
 _OF_CHAT = (
     "messages",
     "stream_options",
@@ -75,7 +78,25 @@ def body(request: Mapping[str, Any]) -> Request:
         sent["tools"] = [_tool(mapping(tool.get("function"))) for tool in tools]
         if name := required_tool(request):
             sent["tool_choice"] = {"type": "tool", "name": name}
+    structure = mapping(request.get("response_format"))
+    if structure.get("type") == JSON_SCHEMA:
+        del sent["response_format"]
+        schema = _for_anthropic(mapping(structure.get("json_schema")).get("schema"))
+        form = {"type": "json_schema", "schema": schema}
+        sent["output_config"] = {**mapping(request.get("output_config")), "format": form}
     return sent
+
+
+def _for_anthropic(value: Any) -> Any:
+    """A schema whose bounds of numbers are told in words, since output_config.format takes no such keywords."""
+    if isinstance(value, list):
+        return [_for_anthropic(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    schema = {name: _for_anthropic(member) for name, member in value.items() if name not in _BOUNDS}
+    if bounds := [f"{name}: {value[name]}" for name in _BOUNDS if isinstance(value.get(name), (int, float))]:
+        schema["description"] = ", ".join(bounds)
+    return schema
 
 
 def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,5 +211,13 @@ def _written(usage: Any) -> dict[str, int]:
 
 
 PROTOCOL = Protocol(
-    "anthropic", "Anthropic messages", url, models_url, headers, body, as_chunk, {"stream": True}
+    "anthropic",
+    "Anthropic messages",
+    url,
+    models_url,
+    headers,
+    body,
+    as_chunk,
+    {"stream": True},
+    structured=(JSON_SCHEMA, TOOL),
 )

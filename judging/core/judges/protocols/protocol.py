@@ -16,6 +16,10 @@ _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[^,;]+)*;base64,", re.IGNO
 END = "[DONE]"
 """What a translated event is after which nothing follows."""
 
+JSON_SCHEMA, JSON_OBJECT, TOOL = "json_schema", "json_object", "tool"
+STRUCTURED = (JSON_SCHEMA, JSON_OBJECT, TOOL)
+"""The forms of structured output that chat completions have, the strictest first."""
+
 ADDED_TO_CHAT = {"stream": True, "stream_options": {"include_usage": True}, "separate_reasoning": True}
 
 
@@ -27,7 +31,7 @@ class Protocol:
     `headers`: those that carry the key; `body`: what is sent for a request. `as_chunk`: the chunk of chat completions
     that an event of a stream or a whole document stands for; None where servers send such chunks themselves. `added`:
     parameters of every request, unless the server rejects them. `batch_path`: the path that requests of a batch in
-    OpenAI's form name; '' where there are none.
+    OpenAI's form name; '' where there are none. `structured`: the forms of structured output that the protocol has.
     """
 
     code: str
@@ -39,6 +43,7 @@ class Protocol:
     as_chunk: Callable[[Any], Any] | None
     added: Mapping[str, Any]
     batch_path: str = ""
+    structured: tuple[str, ...] = STRUCTURED
 
 
 def bearer(key: str) -> dict[str, str]:

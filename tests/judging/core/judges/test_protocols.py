@@ -212,6 +212,29 @@ def test_what_is_sent_to_anthropic() -> None:
     assert body_of("anthropic", max_tokens=9)["max_tokens"] == 9
 
 
+def test_a_schema_is_sent_to_anthropic_without_the_keywords_that_it_lacks() -> None:
+    score = {"type": "integer", "minimum": 1, "maximum": 5}
+    schema = {"type": "object", "properties": {"verdict": score}, "additionalProperties": False}
+    sent = body_of("anthropic", output_config={"effort": "low"}, **parameters(JSON_SCHEMA, schema))
+    told = {"type": "integer", "description": "minimum: 1, maximum: 5"}
+    form = {"type": "json_schema", "schema": {**schema, "properties": {"verdict": told}}}
+    assert sent["output_config"] == {"effort": "low", "format": form}
+    assert "response_format" not in sent
+
+
+@pytest.mark.parametrize("form", [JSON_SCHEMA, TOOL])
+def test_the_connection_test_finds_the_structured_output_of_anthropic(form: str) -> None:
+    def reply(received: Received) -> Answer:
+        if "output_config" in received.body:
+            return Answer('{"colour": "teal"}' if form == JSON_SCHEMA else "OK")
+        return Answer(None, arguments='{"colour": "teal"}') if "tools" in received.body else Answer("OK")
+
+    with ScriptedJudge(reply) as judge:
+        assert probed(judge.url, protocol="anthropic").structured == form
+        asked = [request.body for request in judge.requests]
+    assert not any("response_format" in body for body in asked)
+
+
 def test_what_is_sent_to_gemini() -> None:
     assert body_of(
         "gemini", temperature=0, max_tokens=9, stop=["END"], **parameters(JSON_SCHEMA, SCHEMA)
