@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 AddLicences = Callable[
-    [Run, Mapping[int, MetricDefinition], Mapping[int, ScaledMetric], dict[str, Any]], None
+    [Run, Mapping[int, MetricDefinition], Mapping[int, ScaledMetric], dict[str, Any], "DataFrame"], None
 ]
 licences_added: list[AddLicences] = []
 """What higher packages add to a document: the licences of its judges, and means corrected with them."""
@@ -279,7 +279,7 @@ def compute(run: Run) -> tuple[RunFigures, DataFrame]:
 
     def add_licences(document: dict[str, Any]) -> None:
         for add in licences_added:
-            add(run, definitions, metrics_by_key, document)
+            add(run, definitions, metrics_by_key, document, judgements)
 
     document = build_document(inputs, add_licences)
     figures = Figures(

@@ -404,23 +404,22 @@ def _overridden_verdicts(run: Run, definitions: Definitions) -> Iterator[Verdict
     for metric, name, line, number, state, value, other, other_number, shown_first in (
         judgements.order_by("position").values_list(*parts, *_OTHER).iterator(BATCH)
     ):
-        by, source, order = authors[metric].by, authors[metric].source, authors[metric].order
-        if source != COMBINED:
-            yield VerdictRow(
-                metric,
-                name,
-                line,
-                number,
-                state,
-                value,
-                by,
-                source,
-                other,
-                other_number or 0,
-                order=order,
-                main=False,
-                shown_first=shown_first or 0,
-            )
+        author = authors[metric]
+        yield VerdictRow(
+            metric,
+            name,
+            line,
+            number,
+            state,
+            value,
+            author.by,
+            author.source,
+            other,
+            other_number or 0,
+            order=author.order,
+            main=False,
+            shown_first=shown_first or 0,
+        )
 
 
 def _single_verdicts(

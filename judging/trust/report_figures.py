@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,14 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.carried_over import OpenedTest, carried_scores
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import under
+from judging.core.statistics.report import report
+from judging.core.statistics.verdicts import with_own_values
 from judging.records.models import Run, SourceKind
 from judging.trust.models import Licence, LicenceState, Suspension
 from judging.trust.selectors import licence_in_force, licence_state
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def add_licences(
@@ -24,8 +29,10 @@ def add_licences(
     definitions: Mapping[int, MetricDefinition],
     metrics: Mapping[int, ScaledMetric],
     document: dict[str, Any],
+    judgements: DataFrame,
 ) -> None:
-    """Add `licences`, one for each metric with judge models, and corrected means where the run has no ratings."""
+    """Add `licences`, one for each metric with judge models, and corrected means where the run has no ratings.
+    `judgements`: the table that the document was computed from."""
     document["licences"] = []
     if not run.by_workers:
         document["licences"] = [
@@ -40,7 +47,7 @@ def add_licences(
         here = measured_on(licence, run.version.dataset) if licence else None
         document["licences"].append(entry | {"here": here})
         if licence is not None:
-            _add_corrected(document, metrics[key], definition, licence)
+            _add_corrected(document, metrics[key], definition, licence, judgements)
 
 
 def _imported_judges(run: Run) -> list[tuple[str, str]]:
@@ -116,7 +123,11 @@ def opened_test(licence: Licence, kind: str) -> OpenedTest:
 
 
 def _add_corrected(
-    document: dict[str, Any], metric: ScaledMetric, definition: MetricDefinition, licence: Licence
+    document: dict[str, Any],
+    metric: ScaledMetric,
+    definition: MetricDefinition,
+    licence: Licence,
+    judgements: DataFrame,
 ) -> None:
     """Only of means of scores and passes: labels have none, and comparisons have win rates."""
     if under(document, "corrected", metric.name) or any(
@@ -129,6 +140,18 @@ def _add_corrected(
     state = licence_state(licence)
     refused = None if state == LicenceState.VALID else state.value
     test = opened_test(licence, definition.kind)
-    scores, pairs = carried_scores(document, metric, licence.judge, test, refused)
+    own = _without_overrides(document, metric, judgements)
+    scores, pairs = carried_scores(own, metric, licence.judge, test, refused)
     document["corrected"] += scores
     document["corrected_pairs"] += pairs
+
+
+def _without_overrides(
+    document: Mapping[str, Any], metric: ScaledMetric, judgements: DataFrame
+) -> Mapping[str, Any]:
+    """The document, with the metric's figures of the judge's own verdicts where some were overridden."""
+    if not any(cells[metric.name]["overridden"] for cells in document["candidates"].values()):
+        return document
+    mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
+    own: Mapping[str, Any] = report(with_own_values(mine), [metric], rows=document["rows"])
+    return own

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .checklists import cut
-from .correction import Correction, Labelled, correct, why_refused
+from .correction import Correction, Labelled, correct, terms_of, why_refused
 from .document import Corrected
 from .frame import ScaledMetric
 from .judges import extended
 from .numeric import Floats, Ints, finite
-from .several_draws import Draw, correct_by_draws, why_draws_refused
+from .several_draws import Draw, correct_by_draws, terms_by_draws, why_draws_refused
 from .verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -29,23 +30,58 @@ def corrected_scores(verdicts: Verdicts) -> list[Corrected]:
     Answers that a rule sent count with their labels only where a draw drew them. If there were several draws, or one
     by the judge's doubts, the estimator is that of `several_draws`.
     """
+    scores = []
+    for drawn in _all_drawn(verdicts):
+        entry = _corrected(verdicts.metric, drawn.candidate, drawn.judge, drawn.answers, drawn.draws)
+        scores.append(cut_checklist(verdicts.metric, entry))
+    return scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """A candidate's answers under one judge, some of them with people's labels. `draws`: None for one first draw."""
+
+    judge: str
+    candidate: str
+    units: Ints
+    answers: Labelled
+    draws: Sequence[Draw] | None
+
+
+def _all_drawn(verdicts: Verdicts) -> Iterator[_Drawn]:
     people = verdicts.value[verdicts.value["kind"].isin(["number", "bool"]).to_numpy()]
     if people.empty or verdicts.compares:
-        return []
+        return
     by_draw = _labels_by_draw(verdicts.people)
     labels = people.set_index("item")[["kind", "value", "drawn_with"]]
     if by_draw is not None:
         labels = labels[labels.index.isin(by_draw["item"])]
-    scores = []
     for judge, rows in verdicts.authors.items():
         scored = rows[rows["kind"].isin(["number", "bool"]).to_numpy()]
         for candidate, cell in scored.groupby("candidate", observed=True, sort=False):
             answers = labelled_answers(cell, labels.reindex(cell["item"]))
             if answers.has_label.any():
                 draws = None if by_draw is None else draws_of(cell["item"].to_numpy(), by_draw)
-                entry = _corrected(verdicts.metric, str(candidate), judge, answers, draws)
-                scores.append(cut_checklist(verdicts.metric, entry))
-    return scores
+                yield _Drawn(judge, str(candidate), cell["unit"].to_numpy(), answers, draws)
+
+
+def corrected_terms(verdicts: Verdicts, judge: str) -> dict[str, tuple[Ints, Floats]]:
+    """{candidate: units (answers,) and `correction.terms_of` (answers, terms)} of what `corrected_scores` corrects by
+    this judge and does not refuse: `correction.mean_of_terms` of their sum is the corrected score, not cut."""
+    terms = {}
+    for drawn in _all_drawn(verdicts):
+        if drawn.judge == judge and not _refused(drawn.answers, drawn.draws):
+            of_answers = (
+                terms_of(drawn.answers)
+                if drawn.draws is None
+                else terms_by_draws(drawn.answers, drawn.draws)
+            )
+            terms[drawn.candidate] = drawn.units, of_answers
+    return terms
+
+
+def _refused(answers: Labelled, draws: Sequence[Draw] | None) -> str | None:
+    return why_refused(answers) if draws is None else why_draws_refused(answers, draws)
 
 
 def cut_checklist(metric: ScaledMetric, entry: Corrected) -> Corrected:
@@ -111,12 +147,11 @@ def _corrected(
 ) -> Corrected:
     labels = answers.people[answers.has_label]
     ends = (0.0, 1.0) if answers.passes else extended(metric, answers.judge, labels)
+    refused = _refused(answers, draws)
     if draws is None:
-        refused = why_refused(answers)
         correction = None if refused else correct(answers, ends)
         draw: str = answers.draw
     else:
-        refused = why_draws_refused(answers, draws)
         correction = None if refused else correct_by_draws(answers, draws, ends)
         draw = "own" if len(draws) == 1 else "several"
     return _entry(metric, candidate, judge, answers, refused, correction, draw)

@@ -235,7 +235,7 @@ def _by_own_chances(answers: Labelled, ends: Ends | None) -> Correction:
     """
     has_label = answers.has_label
     y, f, chances = answers.people[has_label], answers.judge[has_label], answers.chances
-    weight = judge_weight(y, f, answers.judge[~has_label])
+    weight = _own_weight(answers)
     shares = 1 / chances / np.sum(1 / chances)
     rectified = y - weight * f
     centred = rectified - shares @ rectified
@@ -247,6 +247,11 @@ def _by_own_chances(answers: Labelled, ends: Ends | None) -> Correction:
     )
     estimate = Estimated(value, sampled + population, weight)
     return _with_interval(estimate, ends, 1 / float(np.sum(shares**2)), halve)
+
+
+def _own_weight(answers: Labelled) -> float:
+    has_label = answers.has_label
+    return judge_weight(answers.people[has_label], answers.judge[has_label], answers.judge[~has_label])
 
 
 def _spread_of(answers: Labelled) -> Callable[[float], float]:
@@ -299,3 +304,54 @@ def _labels_to_halve(spread_of: Callable[[float], float], labelled: int, pool: i
         else:
             low = middle + 1
     return low - labelled
+
+
+# --- as sums over rows ---------------------------------------------------------------------------------------------
+
+TERMS = 5
+"""Of a stratum: judge's values and their number, people's part and its weights, and the number of all answers."""
+
+
+def terms_of(answers: Labelled) -> Floats:
+    """What each answer adds to the sums that make up the corrected mean: (answers, strata · TERMS).
+
+    The estimator is that of `correct`; λ is held as all answers give it. Call only if it is not refused.
+    """
+    if answers.draw == "own":
+        return _terms(answers, _own_weight(answers), 1 / answers.drawn_with, over_all=True)
+    if answers.strata is None or answers.draw == "even":
+        return _terms(answers, prediction_powered(answers).weight, np.ones(answers.judge.size))
+    terms = []
+    for number in np.unique(answers.strata).tolist():
+        part, here = answers.stratum(number), answers.strata == number
+        weight = 0.0 if answers.passes else prediction_powered(part).weight
+        of_stratum = np.zeros((answers.judge.size, TERMS))
+        of_stratum[here] = _terms(part, weight, np.ones(part.judge.size))
+        terms.append(of_stratum)
+    return np.hstack(terms)
+
+
+def _terms(answers: Labelled, weight: float, shares: Floats, *, over_all: bool = False) -> Floats:
+    """`weight`: λ; `shares` (answers,): the weights of labels; `over_all`: whether the judge's values of labelled
+    answers count beside the others'."""
+    has_label = answers.has_label
+    judged = np.ones(has_label.size, dtype=np.bool_) if over_all else ~has_label
+    rectified = np.where(has_label, (answers.people - weight * answers.judge) * shares, 0.0)
+    counts = judged * 1.0, np.where(has_label, shares, 0.0), np.ones(has_label.size)
+    return np.column_stack(
+        [np.where(judged, weight * answers.judge, 0.0), counts[0], rectified, counts[1], counts[2]]
+    )
+
+
+def mean_of_terms(totals: Floats) -> Floats:
+    """The corrected means of sums of `terms_of` (…, strata · TERMS): (…,), NaN without a label.
+
+    `sum_h C_h (A_h / a_h + B_h / b_h) / sum_h C_h` over the strata h in which there are labels.
+    """
+    by_stratum = totals.reshape(*totals.shape[:-1], -1, TERMS)
+    judge, judged, people, rated, answers = np.moveaxis(by_stratum, -1, 0)
+    with quiet():
+        means = np.where(judged > 0, judge / judged, 0.0) + people / rated
+        counts = np.where(rated > 0, answers, 0.0)
+        total = np.where(rated > 0, means * counts, 0.0).sum(axis=-1)
+        return np.asarray(total / counts.sum(axis=-1), dtype=np.float64)

@@ -1,11 +1,11 @@
 """The structure of the document printed by `report --json`; a figure that cannot be computed is None, never NaN."""
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from .numeric import BinCount
 
-LAYOUT = 15
+LAYOUT = 16
 """Of stored documents. Increase it for a new figure or another formula, so that they are computed again."""
 
 
@@ -586,12 +586,14 @@ class SingleOrder(TypedDict):
 class Ranking(TypedDict):
     """How sure the order under a metric is, in `draws` resamplings of the rows; 0 if there are too few.
 
-    `by`: the author of the values, as in `side_by_side`. `first`: the share of draws in which a candidate is first,
-    shared where several are. `pairs`: in the report's order. See `resampling`.
+    `by`: the author of the values, as in `side_by_side`; `value`: which of them are resampled, the same as in the
+    headline. `first`: the share of draws in which a candidate is first, shared where several are. `pairs`: in the
+    report's order. See `resampling`.
     """
 
     metric: str
     by: str
+    value: Literal["raw", "corrected"]
     draws: int
     seed: int
     first: dict[str, float]

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .corrected import corrected_terms
+from .correction import mean_of_terms
 from .document import Rank, RankedPair, Ranking, SingleOrder
 from .frame import ScaledMetric, of_kind, units_of
 from .numeric import FEWEST_RESAMPLED, Floats, Ints
 from .preference import comparisons_by, is_unsettled, rank_ranges
-from .ranking import Document, comparisons_under, rank_pairs, ranked, ranked_by_wins
+from .ranking import Document, comparisons_under, corrected_under, rank_pairs, ranked, ranked_by_wins
 from .report import scale_of, with_label_values
-from .verdicts import counted, steps_of, verdicts_under
+from .verdicts import counted, steps_of, verdicts_under, with_own_values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -83,16 +85,34 @@ def _order(frame: DataFrame, metric: ScaledMetric, document: Document, units: in
         return None
     answers = counted(mine, metric)
     authors = answers["by"].dropna().unique()
+    corrected = corrected_under(document, metric.name)
+    judges = {score["judge"] for score in corrected.values()} or set(map(str, authors))
     differences = [_with_higher(pair) for pair in rank_pairs(document, metric.name)]
-    entry = _entry(metric, str(authors[0]) if len(authors) == 1 else "combined", names, differences)
+    entry = _entry(metric, judges.pop() if len(judges) == 1 else "combined", names, differences)
     entry["orders"] = list(_single_orders(mine, metric, names))
-    return _Order(entry, names, _sums(answers, metric, names, units), _means, EQUAL, *_no_draws(names))
+    entry["value"] = "corrected" if corrected else "raw"
+    if any(score["source"] == "own" for score in corrected.values()):
+        parts, values = _corrected_sums(mine, metric, entry["by"], names, units)
+    else:  # a licence's test corrects all candidates alike: the order stays the judge's
+        answers = counted(with_own_values(mine), metric) if corrected else answers
+        parts, values = _sums(answers, metric, names, units), _means
+    return _Order(entry, names, parts, values, EQUAL, *_no_draws(names))
 
 
 def _entry(metric: ScaledMetric, by: str, names: Sequence[str], differences: Sequence[Any]) -> Ranking:
     ranges = rank_ranges(names, differences)
     ranks = {name: Rank(low=low, high=high) for name, (low, high) in ranges.items()}
-    return Ranking(metric=metric.name, by=by, draws=0, seed=SEED, first={}, pairs=[], ranks=ranks, orders=[])
+    return Ranking(
+        metric=metric.name,
+        by=by,
+        value="raw",
+        draws=0,
+        seed=SEED,
+        first={},
+        pairs=[],
+        ranks=ranks,
+        orders=[],
+    )
 
 
 def _no_draws(names: Sequence[str]) -> tuple[Floats, Floats]:
@@ -176,6 +196,23 @@ def _sums(answers: DataFrame, metric: ScaledMetric, names: Sequence[str], units:
     np.add.at(sums, places, items["value"].to_numpy())
     np.add.at(counts, places, 1.0)
     return np.hstack([sums, counts])
+
+
+def _corrected_sums(
+    mine: DataFrame, metric: ScaledMetric, judge: str, names: Sequence[str], units: int
+) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """For each independent unit the sums that the candidates' corrected scores consist of, (units, terms of all
+    candidates), and what makes scores of them: each is corrected anew in each draw, with the judge's weight held."""
+    terms = corrected_terms(verdicts_under(mine, metric), judge)
+    parts = [np.zeros((units, terms[name][1].shape[1])) for name in names]
+    for sums, name in zip(parts, names, strict=True):
+        np.add.at(sums, terms[name][0], terms[name][1])
+    ends = np.cumsum([sums.shape[1] for sums in parts])[:-1]
+
+    def values(totals: Floats) -> Floats:
+        return np.column_stack([mean_of_terms(part) for part in np.split(totals, ends, axis=1)])
+
+    return np.hstack(parts), values
 
 
 def _item_means(answers: DataFrame, metric: ScaledMetric) -> DataFrame:

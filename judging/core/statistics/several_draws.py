@@ -155,6 +155,22 @@ def combined_estimate(answers: Labelled, draws: Sequence[Draw], width: float) ->
     )
 
 
+def terms_by_draws(answers: Labelled, draws: Sequence[Draw]) -> Floats:
+    """What each answer adds to `combined_estimate`, as `correction.terms_of`: (answers, TERMS). λ, c and the shares of
+    the draws are held as all answers give them."""
+    parts = [(draw, _sampled(answers, draw)) for draw in draws]
+    parts = [(draw, mine) for draw, mine in parts if mine.sum() >= FEWEST_OF_DRAW]
+    ratings = sum(int(mine.sum()) for _draw, mine in parts)
+    added = np.zeros(answers.judge.size)
+    for draw, mine in parts:
+        rated_before = draw.rated_before & answers.has_label
+        guess, _weight = _guesses(answers, draw, mine, rated_before)
+        wrong = np.where(mine, (answers.people - guess) / draw.drawn_with, 0.0)
+        added += mine.sum() / ratings * (np.where(rated_before, answers.people, guess) + wrong)
+    counts = np.ones(added.size)
+    return np.column_stack([np.zeros(added.size), np.zeros(added.size), added, counts, counts])
+
+
 def correct_by_draws(answers: Labelled, draws: Sequence[Draw], ends: Ends | None) -> Correction:
     """The corrected mean by `combined_estimate`, cut to the scale; call only if it is not refused."""
     width = ends[1] - ends[0] if ends else float(np.nanmax(answers.judge) - np.nanmin(answers.judge))

@@ -121,6 +121,20 @@ def counted(frame: DataFrame, metric: ScaledMetric) -> DataFrame:
     return combined_per_item(mine if people.all() else mine[~people])
 
 
+def with_own_values(mine: DataFrame) -> DataFrame:
+    """The rows of one metric with the value of its judge, script or program in place of every override: overrides are
+    made seeing the verdict, so no corrected value counts them."""
+    overridden = (mine["source"] == "override").to_numpy()
+    if not overridden.any():
+        return mine
+    items = answers_coded(mine)
+    behind = np.isin(items, items[overridden]) & ~overridden & ~of_people(mine)
+    whole = mine["source"].isin([COMBINED, "script", "rules"]).to_numpy()
+    single = behind & ~whole & np.isin(items, items[behind & whole])
+    own = mine.assign(main=mine["main"] | behind, item=items)[~overridden & ~single]
+    return without_single_orders(own).drop(columns="item")
+
+
 def _deciding(rows: DataFrame, item: Ints) -> Bools:
     """Whether each row takes precedence among the rows for the same item, and so counts."""
     counts = np.ones(len(rows), dtype=np.bool_)

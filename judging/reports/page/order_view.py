@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 
 from evalsite.rounding import fixed_percent
 from evalsite.templatetags.show import number
-from judging.core.statistics.ranking import corrected_under, under
+from judging.core.statistics.ranking import under
 from judging.reports.labels import author_name, names_of
 from judging.reports.page.tables import Column, Series, Table, marked, rank_text
 
 
 @dataclass(frozen=True, slots=True)
 class OrderView:
-    """`sentence`: how often the first is first; '' without shares, and `lacking` says why there are none. `orders`:
+    """`sentence`: how often the first is first; '' without shares, and `lacking` says why there are none. `corrected`: whether corrected scores are resampled. `orders`:
     (judge or repeat, candidates) of those whose order is another one; `versions`: the same of other versions of the
     metric, in their newest runs over the same data."""
 
@@ -25,6 +25,7 @@ class OrderView:
     lacking: str
     table: Table
     draws: str
+    corrected: bool
     orders: Sequence[tuple[str, str]]
     versions: Sequence[tuple[int, str]] = ()
 
@@ -36,14 +37,11 @@ def order_view(
     *,
     with_versions: bool = True,
 ) -> OrderView | None:
-    """The order of a metric; None without two candidates. `with_versions`: also those of other runs.
-
-    The shares are of the judge's own values, so there are none where the report shows corrected ones."""
+    """The order of a metric; None without two candidates. `with_versions`: also those of other runs."""
     ranking = next(iter(under(document, "ranking", metric)), None)
     if ranking is None:
         return None
-    corrected = bool(corrected_under(document, metric))
-    first = {} if corrected else ranking["first"]
+    first = ranking["first"]
     columns = [Column(_("Candidate"), num=False), Column(_("Possible ranks"))]
     if first:
         columns.append(Column(_("First in … of 100 resamplings")))
@@ -58,7 +56,8 @@ def order_view(
     names = list(ranking["ranks"])
     return OrderView(
         sentence=_sentence(first, names),
-        lacking="" if first else _lacking(corrected=corrected),
+        lacking="" if first else _("Below ten independent rows, the order is not resampled."),
+        corrected=ranking["value"] == "corrected",
         table=Table(_("How sure is the order?"), columns, rows),
         draws=number(ranking["draws"]) if first else "",
         orders=[
@@ -84,10 +83,9 @@ def _sentence(first: Mapping[str, float], names: Sequence[str]) -> str:
 
 
 def first_share(document: Mapping[str, Any], metric: str) -> tuple[str, float] | None:
-    """The candidate that stands first, and the share of resamplings in which it does; None without shares, and where
-    the report shows corrected values."""
+    """The candidate that stands first, and the share of resamplings in which it does; None without shares."""
     ranking = next(iter(under(document, "ranking", metric)), None)
-    if ranking is None or not ranking["first"] or corrected_under(document, metric):
+    if ranking is None or not ranking["first"]:
         return None
     name = next(iter(ranking["ranks"]))
     return name, ranking["first"][name]
@@ -99,12 +97,6 @@ def short_order(candidate: str, share: float) -> str:
         "candidate": candidate,
         "n": _of_100(share),
     }
-
-
-def _lacking(*, corrected: bool) -> str:
-    if corrected:
-        return _("The order is that of corrected scores, which are not resampled.")
-    return _("Below ten independent rows, the order is not resampled.")
 
 
 def _of_100(share: float) -> str:

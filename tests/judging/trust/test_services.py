@@ -20,6 +20,7 @@ from judging.metrics.services import metric_edit
 from judging.people.models import Evaluation
 from judging.records.definitions import definition_now
 from judging.records.models import Run
+from judging.records.overrides import override_add
 from judging.reports.figures import for_page
 from judging.reports.services import report_document
 from judging.trust.answers import row_keys
@@ -281,6 +282,20 @@ def test_a_run_without_ratings_is_corrected_by_the_licence_while_it_holds(
     (score,) = report_of(later)["corrected"]
     assert (score["refused"], score["value"]) == ("suspended", None)
     assert report_of(later)["headline"][0]["value"] == "raw"
+
+
+def test_overrides_are_in_no_value_corrected_by_a_licence(
+    run: Run, metric: Metric, rated: Evaluation, alice: User
+) -> None:
+    later = judge(a_run(run.version, DEFINITION), lambda place: said(place % 3 > 0))
+    later.metrics.update(metric_version=metric.versions.get())
+    opened(a_closed_test(run, metric, sizes=Sizes(0, 0, ROWS)), run)
+    before = report_of(later)
+    for judgement in later.judgements.filter(value="false"):
+        override_add(judgement=judgement, value=True, reason="wrong", by=alice)
+    after = report_of(later)
+    assert after["candidates"] != before["candidates"]
+    assert [after["corrected"], after["corrected_pairs"]] == [before["corrected"], before["corrected_pairs"]]
 
 
 def test_an_evaluation_that_a_test_rests_on_is_not_deleted(

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judging.core.statistics.correction import Labelled, correct, prediction_powered, why_refused
+from judging.core.statistics.correction import (
+    Labelled,
+    correct,
+    mean_of_terms,
+    prediction_powered,
+    terms_of,
+    why_refused,
+)
 from judging.core.statistics.intervals import mean_interval, wilson
 from tests.judging.core.statistics.cast import document, person, said
 from tools.bench.coverage import corrected_coverage, corrections
@@ -129,6 +136,26 @@ def test_probabilities_of_their_own_weigh_the_answers():
     variance += np.sum(w * (PEOPLE - np.sum(w * PEOPLE)) ** 2) / 36
     assert (found.value, found.se) == pytest.approx((value, math.sqrt(variance)), rel=1e-12)
     assert (found.low, found.high) == mean_interval(found.value, found.se, 1 / np.sum(w**2), ENDS)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        labelled(),
+        labelled(strata=np.array([0, 1] * 18)),
+        labelled(PEOPLE > 5, JUDGE > 6, REST > 6, strata=np.array([0, 1] * 18), passes=True),
+        labelled(chances=np.linspace(0.2, 0.9, 36)),
+    ],
+)
+def test_the_sums_of_all_answers_make_the_corrected_mean(given):
+    assert mean_of_terms(terms_of(given).sum(axis=0)) == pytest.approx(correct(given, ENDS).value)
+
+
+def test_a_stratum_without_a_label_in_a_draw_is_left_out_of_it():
+    terms = terms_of(labelled(strata=np.array([0, 1] * 18)))
+    alone = prediction_powered(labelled(PEOPLE[::2], JUDGE[::2], REST[::2]))
+    assert mean_of_terms(terms[::2].sum(axis=0)) == pytest.approx(alone.value)
+    assert np.isnan(mean_of_terms(terms[12:].sum(axis=0)))
 
 
 @pytest.mark.parametrize(

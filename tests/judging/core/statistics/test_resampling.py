@@ -7,7 +7,7 @@ from judging.core.statistics.frame import ScaledMetric, verdict_frame
 from judging.core.statistics.preference import PairedComparisons, bradley_terry, wins_between
 from judging.core.statistics.report import report
 from judging.core.statistics.resampling import DRAWS, DRAWS_OF_MANY, draws_for, rankings, strengths_of
-from tests.judging.core.statistics.cast import CANDIDATES, figures, frame, said
+from tests.judging.core.statistics.cast import CANDIDATES, document, figures, frame, person, said
 from tests.judging.core.statistics.test_side_by_side import tournament
 
 METRIC = ScaledMetric("m", 1, 10)
@@ -107,3 +107,31 @@ def test_the_order_under_each_judge_and_repeat_stands_beside_it():
         "qwen #1": ["alpha", "beta"],
         "qwen #2": ["alpha", "beta"],
     }
+
+
+def test_corrected_scores_are_corrected_again_in_each_draw():
+    rng = np.random.default_rng(8)
+    rows, drawn = np.arange(1, 61), np.arange(1, 31)
+    judge = {name: rng.integers(3, 9, 60).astype(float) for name in ("alpha", "beta")}
+    people = {"alpha": np.clip(judge["alpha"] + 1, 1, 10), "beta": judge["beta"]}
+    verdicts = [
+        *(said(judge[name][row - 1], candidate=name, row=row) for name in judge for row in rows),
+        *(
+            person(people[name][row - 1], candidate=name, row=row, drawn_with=0.5)
+            for name in judge
+            for row in drawn
+        ),
+    ]
+    (entry,) = of_verdicts(verdicts, METRIC)
+    weights = {c["candidate"]: c["lambda"] for c in document(verdicts, METRIC)["corrected"]}
+    first = 0.0
+    for _ in range(3000):
+        chosen = rng.integers(60, size=60)
+        rated, rest = chosen[chosen < 30], chosen[chosen >= 30]
+        means = [
+            weights[name] * judge[name][rest].mean() + (people[name] - weights[name] * judge[name])[rated].mean()
+            for name in judge
+        ]
+        first += (means[0] > means[1]) / 3000
+    assert (entry["value"], entry["by"]) == ("corrected", "qwen")
+    assert entry["first"]["alpha"] == pytest.approx(first, abs=0.04)

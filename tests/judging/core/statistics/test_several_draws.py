@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from judging.core.people.asking import probabilities
-from judging.core.statistics.correction import Labelled
+from judging.core.statistics.correction import Labelled, mean_of_terms
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.several_draws import (
     Draw,
     Prospect,
     correct_by_draws,
     draw_estimate,
+    terms_by_draws,
     further_ratings_to_halve,
     why_draws_refused,
 )
@@ -54,6 +55,13 @@ def test_draws_are_averaged_by_their_ratings():
     first, second = (draw_estimate(both, part, 1.0) for part in parts)
     expected = (40 * first.value + 20 * second.value) / 60
     assert correct_by_draws(both, parts, (0.0, 1.0)).value == pytest.approx(expected)
+
+
+def test_the_sums_of_all_answers_make_the_estimate_of_several_draws():
+    parts = [draw(range(40), 0.5), draw(range(40, 60), 0.5, range(40))]
+    both = answers(range(60))
+    total = terms_by_draws(both, parts).sum(axis=0)
+    assert mean_of_terms(total) == pytest.approx(correct_by_draws(both, parts, (0.0, 1.0)).value)
 
 
 def test_few_rows_are_refused():
