@@ -62,7 +62,7 @@ _PARTS = (
     "state_in_force", "value_in_force", "other_response__candidate__name",
     "other_response__candidate__version__number", "other_response__number", "rater_id", "source__kind",
     "source__name", "repeat", "shown_first", "drawn_with", "seconds", "override_value", "detail",
-    "response_id",
+    "response_id", "other_response_id",
 )  # fmt: skip
 _OTHER = ("other_response__candidate__name", "other_response__number", "shown_first")
 Definitions = dict[int, MetricDefinition]
@@ -79,7 +79,7 @@ def run_frame(
     """Build the table described in `core.statistics.frame`: the run's current judgements with the values in force,
     the verdicts behind them, and those of the human evaluations of its answers, whose criteria are matched with the
     run's metrics by name. Answers excluded from this run by a reviewer are left out, and people's labels of a sealed
-    test, unless `with_sealed`. A million judgements take about 150 MB. `definitions`: the run's current ones, if
+    test, unless `with_sealed`, and labels of answers that only a rule sent. A million judgements take about 150 MB. `definitions`: the run's current ones, if
     already loaded. `lines`: only the verdicts on these rows."""
     definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
     raters, others = (
@@ -90,6 +90,9 @@ def run_frame(
     metrics = {key: selectors.scaled(definition) for key, definition in definitions.items()}
     by_name = {metric.name: metric for metric in metrics.values()}
     verdicts = list(_verdicts_of(run, definitions, raters, with_sealed=with_sealed, lines=lines))
+    if run.by_people:
+        improving = frozenset[int]().union(*map(rows_for_improving, evaluations))
+        verdicts = [each for each in verdicts if each.draw != SENT or each.row in improving]
     for each in others:
         rated = _verdicts_of(
             each.run, definitions_now(each.run), raters, with_sealed=with_sealed, lines=lines
@@ -316,7 +319,7 @@ def _current_verdicts(
             repeat=row["repeat"],
             order=order,
             shown_first=row["shown_first"] or 0,
-            **_draw_of(drawn.get(row["response_id"]), row["drawn_with"]),
+            **_draw_of(drawn.get((row["response_id"], row["other_response_id"])), row["drawn_with"]),
             seconds=_or_nan(row["seconds"]),
         )
 
@@ -372,7 +375,7 @@ def _adjudications(run: Run, sealed: SealedRows) -> Iterator[VerdictRow]:
         for number, value in values_of(newest[item.pk]).items():
             if item.row_id not in sealed.get(metrics[number], ()):
                 for judged in judged_by(evaluation, item, number, value):
-                    draw = _draw_of(drawn.get(item.response_id), item.drawn_with)
+                    draw = _draw_of(drawn.get((item.response_id, item.other_response_id)), item.drawn_with)
                     yield _decided(metrics[number], item, judged, draw)
 
 

@@ -107,7 +107,7 @@ def left_out(run: Run) -> dict[str, Any]:
         "excluded": sum(exclusion["judgements"] for exclusion in excluded),
         "excluded_by": excluded,
         "sealed": sealed_count([run, *(evaluation.run for evaluation in others)]),
-        "sent_by_rule": sent_ratings(others),
+        "sent_by_rule": sent_ratings(rated),
     }
 
 

@@ -23,27 +23,29 @@ class DrawnItem:
     known_to: int
 
 
-def drawn_items(run: Run) -> dict[int, DrawnItem]:
-    """{response: its item} for an evaluation's items that a rule sent, or that belong to a later draw or were known to
-    one; items of a first draw alone are left out."""
+Answers = tuple[int, int | None]
+
+
+def drawn_items(run: Run) -> dict[Answers, DrawnItem]:
+    """{(response, other response): its item} for an evaluation's items that a rule sent, or that belong to a later draw
+    or were known to one; items of a first draw alone are left out."""
     if not run.by_people:
         return {}
     items = Item.objects.filter(evaluation__run=run, gold="", repeat_of=None)
     apart = Q(sent_by_rule=True) | Q(for_improving=True) | ~Q(draw=0) | ~Q(known_to=0)
     marked = items.filter(apart)
     shares = shares_rated(run)
-    parts = ("response", "draw", "drawn_with", "known_to", "sent_by_rule", "for_improving")
+    parts = ("response", "other_response", "draw", "drawn_with", "known_to", "sent_by_rule", "for_improving")
     drawn = {}
-    for response, draw, chance, known_to, sent, improving in marked.values_list(*parts):
+    for response, other, draw, chance, known_to, sent, improving in marked.values_list(*parts):
         share = shares[draw].of(response) if draw in shares else 1.0
         number = SENT if (sent or improving) and not draw else draw
-        drawn[response] = DrawnItem(number, None if chance is None else chance * share, known_to)
+        drawn[response, other] = DrawnItem(number, None if chance is None else chance * share, known_to)
     return drawn
 
 
 def sent_ratings(evaluations: Iterable[Evaluation]) -> int:
-    """How many labels are of answers that a rule sent and no draw drew: in the report of the judged run they are left
-    out."""
+    """How many labels are of answers that a rule sent and no draw drew: reports leave them out."""
     sent = {"rating__assignment__item__sent_by_rule": True, "rating__assignment__item__draw": 0}
     runs = [evaluation.run_id for evaluation in evaluations]
     return Judgement.objects.filter(run__in=runs, current=True, **sent).count() if runs else 0

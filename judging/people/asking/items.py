@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, F, Max, Q
 
-from judging.core.people.sampling import shuffled
+from judging.core.people.sampling import first_sides, shuffled
 from judging.people.assignments import release, tell_raters
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
 from judging.people.sampling import Thing
@@ -26,24 +26,28 @@ class Added:
 def items_add(
     evaluation: Evaluation, things: Sequence[Thing], *, seed: int, draw: int = 0, by_rule: bool = False
 ) -> Added:
-    """Add an item for each answer that has none, in random order after those that are there.
+    """Add an item for each answer, or pair, that has none, in random order after those that are there.
 
     With `draw`, items that a rule had sent become items of the draw, too: those without a rating are dealt with it,
     the others count with the ratings that they have.
     """
-    usual = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None, other_response=None)
+    usual = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None)
     there = {
-        item.response_id: item for item in usual.filter(response__in=[thing.response for thing in things])
+        frozenset((item.response_id, item.other_response_id)): item
+        for item in usual.filter(row__in={thing.row for thing in things})
     }
     last = Item.objects.filter(evaluation=evaluation).aggregate(number=Max("number"), rank=Max("rank"))
     number, first_rank = last["number"] or 0, -1 if last["rank"] is None else last["rank"]
     new, rated_before = [], []
-    for thing, rank in zip(things, shuffled(len(things), seed), strict=True):
+    sides = first_sides([thing.candidates for thing in things], seed)
+    for thing, rank, side in zip(things, shuffled(len(things), seed), sides, strict=True):
         place = first_rank + 1 + rank
-        item = there.get(thing.response)
+        item = there.get(frozenset((thing.response, thing.other)))
         if item is None:
             number += 1
-            new.append(_new_item(evaluation, thing, number, place, draw, by_rule=by_rule))
+            item = _new_item(evaluation, thing, number, place, draw, by_rule=by_rule)
+            item.first_side = side if thing.other else None
+            new.append(item)
         elif draw:
             _take_into_draw(evaluation, item, thing, place, draw)
             if item.rated:
@@ -65,6 +69,7 @@ def _new_item(
         rank=rank,
         row_id=thing.row,
         response_id=thing.response,
+        other_response_id=thing.other,
         drawn_with=thing.drawn_with,
         draw=draw,
         sent_by_rule=by_rule,
@@ -91,9 +96,9 @@ def _counts_store(evaluation: Evaluation, new: Sequence[Item]) -> None:
     rows = items.aggregate(rows=Count("row", distinct=True))["rows"]
     more = len(new) * evaluation.overlap * len(evaluation.metrics)
     Run.objects.filter(pk=evaluation.run_id).update(rows=rows, total=F("total") + more)
-    candidates = set(
-        Item.objects.filter(pk__in=[item.pk for item in new]).values_list("response__candidate", flat=True)
-    )
+    added = Item.objects.filter(pk__in=[item.pk for item in new])
+    sides = added.values_list("response__candidate", "other_response__candidate")
+    candidates = {candidate for pair in sides for candidate in pair if candidate is not None}
     have = set(RunCandidate.objects.filter(run=evaluation.run_id).values_list("candidate", flat=True))
     RunCandidate.objects.bulk_create(
         RunCandidate(run_id=evaluation.run_id, candidate_id=pk) for pk in sorted(candidates - have)

@@ -24,11 +24,13 @@ from judging.people.asking.models import Sending, SendingRule
 from judging.people.asking.pool import closed_rows_of
 from judging.people.assignments import audit, locked
 from judging.people.judgements import figures_change
-from judging.people.models import Evaluation, Item, OpensAs
+from judging.people.models import Evaluation, Item, Scheme
 from judging.people.sampling import Thing
 from judging.records.models import Run
 
 JOB = "send_to_people"
+PAIRS = (Scheme.EVERY_PAIR, Scheme.BALANCED, Scheme.BASELINE)
+"""Of evaluations that receive pairs of candidates' answers."""
 CLOSED, BAD_FILTER, LIMIT, FAILED = "closed", "filter", "limit", "failed"  # problems
 
 
@@ -39,9 +41,9 @@ def rules_of(project: Project) -> QuerySet[SendingRule]:
 
 
 def can_receive(project: Project) -> list[Evaluation]:
-    """The evaluations to which rules can send answers: of single answers, not closed, newest first."""
+    """The evaluations to which rules can send answers, or pairs of candidates' answers: not closed, newest first."""
     evaluations = Evaluation.objects.filter(
-        run__project=project, run__archived_at=None, closed_at=None, opens_as=OpensAs.SINGLE
+        run__project=project, run__archived_at=None, closed_at=None, scheme__in=(Scheme.NONE, *PAIRS)
     )
     evaluations = evaluations.select_related("run__version__dataset").order_by("-pk")
     return [evaluation for evaluation in evaluations if evaluation.state != "closed"]
@@ -148,14 +150,19 @@ def _send(sending: Sending, rule: SendingRule, evaluation: Evaluation) -> None:
 
 
 def _matches(run: Run, form: FilterForm, evaluation: Evaluation) -> list[Thing]:
-    """The single answers with a matching judgement that the evaluation does not have, in order."""
+    """The answers with a matching judgement that the evaluation does not have, in order; where it compares answers, the
+    pairs."""
     filters = replace(form.filters, attempts=CURRENT)
-    judgements = matching(run, filters).filter(other_response=None).exclude(response__raw="")
-    there = set(Item.objects.filter(evaluation=evaluation).values_list("response", flat=True))
+    judgements = matching(run, filters).filter(other_response__isnull=evaluation.scheme not in PAIRS)
+    judgements = judgements.exclude(response__raw="").exclude(other_response__raw="").order_by()
+    items = Item.objects.filter(evaluation=evaluation).values_list("response", "other_response")
+    there = {frozenset(answers) for answers in items}
     closed = closed_rows_of(run) | closed_rows_of(evaluation.run)
-    answers = judgements.order_by().values_list("response_id", "row_id", "candidate_id").distinct()
-    return [
-        Thing(row, response, None, (candidate,))
-        for response, row, candidate in sorted(answers)
-        if response not in there and row not in closed
-    ]
+    parts = ("row_id", "response_id", "other_response_id", "candidate_id", "other_response__candidate_id")
+    things = {
+        frozenset((response, other)): Thing(row, response, other, tuple(sorted(filter(None, candidates))))
+        for row, response, other, *candidates in judgements.values_list(*parts).distinct()
+        if row not in closed
+    }
+    new = (thing for answers, thing in things.items() if answers not in there)
+    return sorted(new, key=lambda thing: (thing.response, thing.other or 0))

@@ -9,19 +9,23 @@ import pytest
 from django.urls import reverse
 
 from evalsite import clock
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from evalsite.webhooks.kinds import Event
+from judging.core.pairs import ORDERS_DISAGREE
+from judging.core.results import JudgementResult
+from judging.core.values import Outcome
 from judging.people.asking.models import Sending, SendingRule
 from judging.people.asking.rules import rule_create, rule_pause
 from judging.people.models import Evaluation, Item
 from judging.records.models import Run
 from judging.records.run_events import emit_run
+from judging.reports.services import report_document
 from judging.review.models import SavedView
 from tests.conftest import ClientOf
-from tests.judging.judged import judge, said
-from tests.judging.people.make import about
-from tests.make import a_run
+from tests.judging.judged import JUDGE_URL, judge, said
+from tests.judging.people.make import about, make_evaluation, rate_each
+from tests.make import a_comparison, a_run, a_version
 from tests.working import do_jobs
 
 pytestmark = pytest.mark.django_db
@@ -118,3 +122,29 @@ def test_without_a_saved_view_the_page_says_what_to_do(
 ) -> None:
     page = client_of(alice).get(reverse("runs:sending_rules", args=("physics",)))
     assert "A rule needs a saved view" in page.content.decode()
+
+
+def test_unsettled_pairs_go_to_an_evaluation_that_compares(
+    project: Project, rita: User, alice: User
+) -> None:
+    version = a_version(project, rows=40)
+    comparing = make_evaluation(project, [rita], version=version, choice={"sample_size": 2})
+    rule_create(evaluation=comparing, name="unsettled", query="state=unsettled", a_day=50, user=alice)
+    unsettled = JudgementResult(Outcome.unsettled(ORDERS_DISAGREE), said("A>B").calls)
+    judge(a_run(version, a_comparison(JUDGE_URL)), lambda place: unsettled if place % 2 else said("A>B"))
+    do_jobs("send_to_people")
+    items = Item.objects.filter(evaluation=comparing, sent_by_rule=True)
+    assert items.count() == Sending.objects.get().sent >= 18
+    assert not items.filter(other_response=None).exists()
+    assert set(items.values_list("first_side", flat=True)) == {1, 2}
+
+
+def test_what_a_rule_sent_counts_in_no_mean_of_the_study(
+    run: Run, rule: SendingRule, evaluation: Evaluation, rita: User
+) -> None:
+    a_further_run(run)
+    do_jobs("send_to_people")
+    rate_each(evaluation, rita, lambda _item: True)
+    document = report_document(Run.objects.get(pk=evaluation.run_id))
+    assert [cell["scored"] for cells in document["candidates"].values() for cell in cells.values()] == [5]
+    assert document["left_out"]["sent_by_rule"] == 8
