@@ -78,9 +78,9 @@ def run_frame(
 ) -> DataFrame:
     """Build the table described in `core.statistics.frame`: the run's current judgements with the values in force,
     the verdicts behind them, and those of the human evaluations of its answers, whose criteria are matched with the
-    run's metrics by name. Answers excluded from this run by a reviewer are left out, and people's labels of a sealed
-    test, unless `with_sealed`, and labels of answers that only a rule sent. A million judgements take about 150 MB. `definitions`: the run's current ones, if
-    already loaded. `lines`: only the verdicts on these rows."""
+    run's metrics by name. Answers excluded from this run by a reviewer are left out, labels of answers that only a
+    rule sent, and people's labels of a sealed test, unless `with_sealed`. A million judgements take about 150 MB.
+    `definitions`: the run's current ones, if already loaded. `lines`: only the verdicts on these rows."""
     definitions, evaluations = definitions or definitions_now(run), evaluations_of(run)
     raters, others = (
         rater_names(evaluations),

@@ -42,7 +42,10 @@ class RuleForm(forms.Form):
     )
     evaluation = forms.ChoiceField(
         label=gettext_lazy("Send to"),
-        help_text=gettext_lazy("Runs over the same version of the data send to it when they have ended: single answers, or pairs where it compares them."),
+        help_text=gettext_lazy(
+            "Runs over the same version of the data send to it when they have ended: single answers, or pairs where it "
+            "compares them."
+        ),
     )
     a_day = forms.IntegerField(
         label=gettext_lazy("Items a day, at most"), min_value=1, max_value=10_000, initial=20

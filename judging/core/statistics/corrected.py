@@ -72,9 +72,7 @@ def corrected_terms(verdicts: Verdicts, judge: str) -> dict[str, tuple[Ints, Flo
     for drawn in _all_drawn(verdicts):
         if drawn.judge == judge and not _refused(drawn.answers, drawn.draws):
             of_answers = (
-                terms_of(drawn.answers)
-                if drawn.draws is None
-                else terms_by_draws(drawn.answers, drawn.draws)
+                terms_of(drawn.answers) if drawn.draws is None else terms_by_draws(drawn.answers, drawn.draws)
             )
             terms[drawn.candidate] = drawn.units, of_answers
     return terms

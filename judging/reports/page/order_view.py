@@ -17,9 +17,9 @@ from judging.reports.page.tables import Column, Series, Table, marked, rank_text
 
 @dataclass(frozen=True, slots=True)
 class OrderView:
-    """`sentence`: how often the first is first; '' without shares, and `lacking` says why there are none. `corrected`: whether corrected scores are resampled. `orders`:
-    (judge or repeat, candidates) of those whose order is another one; `versions`: the same of other versions of the
-    metric, in their newest runs over the same data."""
+    """`sentence`: how often the first is first; '' without shares, and `lacking` says why there are none. `corrected`:
+    whether corrected scores are resampled. `orders`: (judge or repeat, candidates) of those whose order is another one;
+    `versions`: the same of other versions of the metric, in their newest runs over the same data."""
 
     sentence: str
     lacking: str

@@ -129,7 +129,8 @@ def test_corrected_scores_are_corrected_again_in_each_draw():
         chosen = rng.integers(60, size=60)
         rated, rest = chosen[chosen < 30], chosen[chosen >= 30]
         means = [
-            weights[name] * judge[name][rest].mean() + (people[name] - weights[name] * judge[name])[rated].mean()
+            weights[name] * judge[name][rest].mean()
+            + (people[name] - weights[name] * judge[name])[rated].mean()
             for name in judge
         ]
         first += (means[0] > means[1]) / 3000

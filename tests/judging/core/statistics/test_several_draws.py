@@ -11,8 +11,8 @@ from judging.core.statistics.several_draws import (
     Prospect,
     correct_by_draws,
     draw_estimate,
-    terms_by_draws,
     further_ratings_to_halve,
+    terms_by_draws,
     why_draws_refused,
 )
 from tests.judging.core.statistics.cast import document, person, said

@@ -124,9 +124,7 @@ def test_without_a_saved_view_the_page_says_what_to_do(
     assert "A rule needs a saved view" in page.content.decode()
 
 
-def test_unsettled_pairs_go_to_an_evaluation_that_compares(
-    project: Project, rita: User, alice: User
-) -> None:
+def test_unsettled_pairs_go_to_an_evaluation_that_compares(project: Project, rita: User, alice: User) -> None:
     version = a_version(project, rows=40)
     comparing = make_evaluation(project, [rita], version=version, choice={"sample_size": 2})
     rule_create(evaluation=comparing, name="unsettled", query="state=unsettled", a_day=50, user=alice)
