@@ -145,8 +145,9 @@ class Gate:
 
     def release(self, ticket: Ticket) -> None:
         """Let others have the ticket's call, if it still has one."""
-        self._release_slot(ticket)
-        self._admit()
+        if ticket.in_flight:
+            self._release_slot(ticket)
+            self._admit()
 
     def counts(self, ticket: Ticket, error: JudgeError) -> bool:
         """Whether a failed try is one of the request's tries: "come again" is not while others are answered."""

@@ -64,6 +64,8 @@ def _item(judgement: Judgement) -> dict[str, Any]:
 def in_force_of(judgements: Iterable[Judgement]) -> dict[int, Override]:
     """{judgement id: override in force} of the overridden judgements."""
     overridden = [judgement for judgement in judgements if judgement.overridden]
+    if not overridden:
+        return {}
     history = Override.objects.filter(
         judgement__response__in={judgement.response_id for judgement in overridden},
         judgement__run_metric__in={judgement.run_metric_id for judgement in overridden},
