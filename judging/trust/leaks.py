@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from datasets.core.formats import Format
 from datasets.core.variables import messages_of, response_data
-from datasets.models import Response, Row
+from datasets.models import Response, Row, Version, VersionState
+from datasets.selectors import versions_of
 from datasets.versions.references import reference_of
 from judging.core.leaks import first_leak, places_of_texts
 from judging.core.metric_definition import MetricDefinition
@@ -49,19 +50,24 @@ def _sentence(place: str, number: int) -> str:
 
 
 def _texts_of_tests(metric: Metric) -> Iterator[str]:
-    """Questions, references and answers of the rows of the metric's tests."""
-    tests = SealedTest.objects.filter(split__metric=metric, version__isnull=False)
-    for test in tests.select_related("version", "split"):
-        if test.version is None:
-            continue
-        keys, tested = row_keys(test.version, by_id=test.split.by_id)[0], rows_of_test(test)
-        lines = [line for line, key in keys.items() if key in tested]
-        rows = Row.objects.filter(version=test.version, line__in=lines)
-        for row in rows:
-            yield from _texts_of_row(row, test.version.format)
-        for raw in Response.objects.filter(row__in=rows.values("pk")).values_list("raw", flat=True):
-            if raw:
-                yield str(response_data(raw)["content"] or "")
+    """Questions, references and answers of the rows of the metric's tests, in every version of the data: a new version
+    keeps the test, and may change a row's texts."""
+    tests = SealedTest.objects.filter(split__metric=metric).select_related("split__dataset")
+    for test in tests:
+        tested = rows_of_test(test)
+        for version in versions_of(test.split.dataset).filter(state=VersionState.READY):
+            keys = row_keys(version, by_id=test.split.by_id)[0]
+            lines = [line for line, key in keys.items() if key in tested]
+            yield from _texts_of_lines(version, lines)
+
+
+def _texts_of_lines(version: Version, lines: list[int]) -> Iterator[str]:
+    rows = Row.objects.filter(version=version, line__in=lines)
+    for row in rows:
+        yield from _texts_of_row(row, version.format)
+    for raw in Response.objects.filter(row__in=rows.values("pk")).values_list("raw", flat=True):
+        if raw:
+            yield str(response_data(raw)["content"] or "")
 
 
 def _texts_of_row(row: Row, fmt: str) -> Iterator[str]:

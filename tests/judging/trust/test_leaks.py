@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.exceptions import ValidationError
 
-from datasets.models import Response, Row
+from datasets.models import Response, Row, Version
 from judging.core.licensing import Sizes
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
@@ -16,7 +16,8 @@ from judging.records.models import Run
 from judging.trust.answers import row_keys
 from judging.trust.services import rows_of_test, split_draw
 from tests.judging.judged import JUDGE_URL
-from tests.make import a_metric, a_run
+from tests.judging.trust.conftest import ROWS
+from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db
 LONG = "The sky looks blue because shorter waves of light are scattered more than longer ones, by day."
@@ -56,6 +57,17 @@ def test_a_script_is_refused_too(tested: Row, metric: Metric) -> None:
 def test_a_run_with_a_file_of_the_metrics_name_is_refused(tested: Row, metric: Metric, run: Run) -> None:
     with pytest.raises(ValidationError, match="holds a text of a test row"):
         a_run(run.version, with_text(LONG))
+
+
+def test_a_text_of_a_test_row_in_a_later_version_is_refused_too(
+    tested: Row, metric: Metric, run: Run
+) -> None:
+    later = a_version(metric.project, rows=ROWS)
+    Version.objects.filter(pk=later.pk).update(dataset=run.version.dataset, number=2)
+    row = Row.objects.get(version=later, line=tested.line)
+    Response.objects.filter(row=row).update(raw=json.dumps({"content": LONG.upper()[::-1]}))
+    with pytest.raises(ValidationError, match="holds a text of a test row"):
+        metric_edit(metric=metric, definition=with_text(LONG.upper()[::-1]), based_on=1, user=None)
 
 
 def test_other_texts_are_saved(tested: Row, metric: Metric) -> None:
