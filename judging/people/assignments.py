@@ -85,8 +85,7 @@ def claim(
     )
     release(list(expired.exclude(rater=rater)))  # this rater is active again
     limit = _most_held(evaluation, rater)
-    _release_excess(rater, limit, submitting)
-    held = _renewed(evaluation, rater)
+    held = _renewed(evaluation, _without_excess(rater, limit, submitting))
     on_page = _lease_again(evaluation, rater, limit - len(held), of=loaded)
     fresh = len([pk for pk in held if pk not in {*loaded, *submitting}])
     missing = min(limit - len(held) - on_page, count - fresh)
@@ -161,10 +160,13 @@ def _capacities(evaluation: Evaluation, raters: Collection[EvaluationRater]) -> 
     }
 
 
-def _release_excess(rater: EvaluationRater, limit: int, submitting: Collection[int]) -> None:
-    """Release the last items, except those with a draft, because raters joined or fewer items are left."""
-    excess = list(_leased(rater)[limit:])
-    release([assignment for assignment in excess if not assignment.draft and assignment.pk not in submitting])
+def _without_excess(rater: EvaluationRater, limit: int, submitting: Collection[int]) -> list[int]:
+    """Release the last items, except those with a draft, because raters joined or fewer items are left. Returns what
+    the rater holds then."""
+    leased = list(_leased(rater))
+    excess = [held for held in leased[limit:] if not held.draft and held.pk not in submitting]
+    release(excess)
+    return [held.pk for held in leased if held not in excess]
 
 
 def _leased(rater: EvaluationRater) -> QuerySet[Assignment]:
@@ -192,15 +194,15 @@ def free_seat(assignment: Assignment) -> None:
 
 def take_seat(assignment: Assignment) -> bool:
     """Take a seat of the item; if all are taken, mark the assignment as extra and return False. Gold has no seats."""
-    item = Item.objects.get(pk=assignment.item_id)
-    taken = not item.needed or bool(Item.objects.filter(pk=item.pk, free__gt=0).update(free=F("free") - 1))
-    assignment.extra = not taken
-    Assignment.objects.filter(pk=assignment.pk).update(extra=not taken)
+    item = Item.objects.filter(pk=assignment.item_id)
+    taken = bool(item.filter(free__gt=0).update(free=F("free") - 1)) or item.filter(needed=0).exists()
+    if assignment.extra == taken:
+        assignment.extra = not taken
+        Assignment.objects.filter(pk=assignment.pk).update(extra=not taken)
     return taken
 
 
-def _renewed(evaluation: Evaluation, rater: EvaluationRater) -> list[int]:
-    held = list(_leased(rater).values_list("pk", flat=True))
+def _renewed(evaluation: Evaluation, held: list[int]) -> list[int]:
     Assignment.objects.filter(pk__in=held).update(lease_until=lease_end(evaluation))
     return held
 
@@ -272,10 +274,10 @@ def _twins(evaluation: Evaluation, rater: EvaluationRater) -> list[Twin]:
     """Repeats of items that this rater has rated, each with the number of items since then."""
     if not evaluation.repeat_share:
         return []
-    rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED)
-    places = dict(rated.filter(item__repeats__isnull=False).values_list("item", "place"))
-    twins = Item.objects.filter(repeat_of__in=places, version_repeat=None).exclude(pk__in=items_dealt(rater))
-    return [Twin(pk, rater.place - places[of]) for pk, of in twins.values_list("pk", "repeat_of") if of]
+    rated = {"repeat_of__assignments__rater": rater, "repeat_of__assignments__state": AssignmentState.RATED}
+    twins = Item.objects.filter(version_repeat=None, **rated).exclude(pk__in=items_dealt(rater))
+    places = twins.values_list("pk", "repeat_of__assignments__place")
+    return [Twin(pk, rater.place - place) for pk, place in places]
 
 
 def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assignment:

@@ -116,13 +116,17 @@ def ratings_mark(evaluation: Evaluation, ratings: Collection[int], *, current: b
 
 def count(evaluation: Evaluation, states: Counter[str], sign: int, *, extra: bool) -> None:
     """Update the run's counters. Extra ratings also increase the total, so that it is not exceeded."""
-    Run.objects.filter(pk=evaluation.run_id).update(
-        scored=F("scored") + sign * states[SCORED],
-        no_score=F("no_score") + sign * states[NO_SCORE],
-        unparsed=F("unparsed") + sign * states[UNPARSED],
-        total=F("total") + (sign * states.total() if extra else 0),
-    )
-    figures_change(evaluation)
+    changes = {
+        "scored": sign * states[SCORED],
+        "no_score": sign * states[NO_SCORE],
+        "unparsed": sign * states[UNPARSED],
+        "total": sign * states.total() if extra else 0,
+        "revision": 1,
+    }
+    counters = {name: F(name) + change for name, change in changes.items() if change}
+    Run.objects.filter(pk=evaluation.run_id).update(**counters)
+    if evaluation.about_run_id is not None:
+        Run.objects.filter(pk=evaluation.about_run_id).update(revision=F("revision") + 1)
 
 
 def figures_change(evaluation: Evaluation) -> None:

@@ -162,9 +162,15 @@ def _store(
     judgements_add(rating, values)
     if assignment.state != AssignmentState.RATED and not assignment.extra:
         Item.objects.filter(pk=assignment.item_id).update(rated=F("rated") + 1)
-    assignment.state, assignment.rating, assignment.draft = AssignmentState.RATED, rating, ""
-    assignment.rated_at, assignment.seconds = clock.now(), assignment.seconds + rating.seconds
-    assignment.save()
+    _update(
+        assignment,
+        state=AssignmentState.RATED,
+        rating=rating,
+        attempt=rating.attempt,
+        draft="",
+        rated_at=clock.now(),
+        seconds=assignment.seconds + rating.seconds,
+    )
     if assignment.item.gold and is_entry(assignment):
         try_conclude(assignment)
     elif assignment.item.gold:

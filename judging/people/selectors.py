@@ -229,6 +229,12 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     )
 
 
+def is_stopped(*, evaluation: Evaluation, user: User) -> bool:
+    """Whether a rater alone can't rate now."""
+    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user).first()
+    return rater is not None and rater.stopped
+
+
 @dataclass(slots=True)
 class _RaterCounts:
     """A rater's items by state, and the items with a free seat that this rater has already had."""

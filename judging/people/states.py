@@ -72,7 +72,7 @@ class Schedule:
 def schedule_change(*, evaluation: Evaluation, schedule: Schedule, by: User) -> None:
     """Set the dates, and the pilot while the study is a draft. Raises ValidationError with messages by field."""
     evaluation = locked(evaluation)
-    _refuse_impossible(evaluation, schedule)
+    schedule_check(evaluation, schedule)
     evaluation.starts_at, evaluation.ends_at = schedule.starts_at, schedule.ends_at
     evaluation.save(update_fields=["starts_at", "ends_at"])
     if evaluation.state == "draft":
@@ -88,7 +88,8 @@ def schedule_change(*, evaluation: Evaluation, schedule: Schedule, by: User) -> 
     audit(Action.EVALUATION_SCHEDULED, evaluation, by, **dates, pilot=evaluation.pilot_items or 0)
 
 
-def _refuse_impossible(evaluation: Evaluation, schedule: Schedule) -> None:
+def schedule_check(evaluation: Evaluation, schedule: Schedule) -> None:
+    """Raises ValidationError with messages by field if the schedule is impossible."""
     problems: dict[str, str] = {}
     if schedule.ends_at is not None and schedule.ends_at <= clock.now():
         problems["ends_at"] = _("This time has passed. Choose a later one, or close the evaluation.")

@@ -36,8 +36,12 @@ def rows_in_splits(version: Version) -> frozenset[int]:
 def rows_closed(run: Run) -> frozenset[int]:
     """Ids of the rows of closed tests that hold an evaluation's ratings: of those closed after it began."""
     names = run.metrics.values("name")
-    closed = _splits(run.version).filter(test__closed_at__gte=run.created_at, criterion__in=names)
-    return frozenset[int]().union(*(_rows_of(split, run.version, (TEST,)) for split in closed))
+    concerned = Split.objects.filter(dataset__versions=run.version_id, criterion__in=names)
+    closed = list(concerned.filter(test__closed_at__gte=run.created_at).values_list("pk", flat=True))
+    if not closed:  # without loading the version: each verdict asks
+        return frozenset()
+    splits = _splits(run.version).filter(pk__in=closed)
+    return frozenset[int]().union(*(_rows_of(split, run.version, (TEST,)) for split in splits))
 
 
 def _splits(version: Version) -> QuerySet[Split]:

@@ -26,7 +26,6 @@ from judging.people.selectors import RaterProgress
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
 
-@transaction.atomic
 def claim(
     *,
     evaluation: Evaluation,
@@ -39,6 +38,13 @@ def claim(
     failed."""
     if not has_entry(evaluation):
         return _claim_real(evaluation, user, count, loaded, submitting)
+    return _claim_in_order(evaluation, user, count, loaded, submitting)
+
+
+@transaction.atomic
+def _claim_in_order(
+    evaluation: Evaluation, user: User, count: int, loaded: Collection[int], submitting: Collection[int]
+) -> list[Assignment]:
     evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
     entry = entry_of(evaluation, rater) if rater else None

@@ -1,7 +1,8 @@
 """The desk: one page on which raters work through their queue. Its script requests JSON; without it, forms are used.
 
-Every JSON response contains the rater's progress and a fresh CSRF token: after signing in again, the page's own token
-would be rejected, and pending submissions with it.
+Every JSON response contains the study's state and a fresh CSRF token: after signing in again, the page's own token
+would be rejected, and pending submissions with it. The rater's progress comes with the next items, which the script
+requests after each submission, so that storing a verdict does not wait for it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ from judging.people.qualification import queue
 from judging.people.qualification.feedback import training_feedback
 from judging.people.qualification.selectors import Entry
 from judging.people.questions.selectors import answered_for, answers_for
-from judging.people.selectors import RaterProgress
 
 View = Callable[..., HttpResponse]
 
@@ -82,7 +82,7 @@ def item(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     if _wants_json(request):
         entry = queue.entry_for(evaluation, signed_in(request))
         fragment = _fragment(request, evaluation, assignment, entry)
-        return JsonResponse({"items": [fragment], **_state(request, evaluation, entry)})
+        return JsonResponse({"items": [fragment], **_state_and_progress(request, evaluation, entry)})
     return _page(request, evaluation, [assignment])
 
 
@@ -102,6 +102,8 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         for name in ("have", "given")
     )
     claimed = queue.claim(evaluation=evaluation, user=user, count=BATCH, loaded=loaded, submitting=submitting)
+    for assignment in claimed:
+        assignment.evaluation = evaluation  # with its criteria, which are loaded once
     held = assignments.held_by(evaluation=evaluation, user=user)
     entry = queue.entry_for(evaluation, user)
     content = {
@@ -110,7 +112,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "held": list(held),
         "until": max(held.values()).isoformat() if held else "",
     }
-    return JsonResponse({**content, **_state(request, evaluation, entry)})
+    return JsonResponse({**content, **_state_and_progress(request, evaluation, entry)})
 
 
 @login_required
@@ -254,7 +256,7 @@ def _done(
         undone = [rating.assignment] if rating.kind == "undo" else []
         back = [_fragment(request, evaluation, assignment, entry) for assignment in undone]
         content = {"sentence": saved_sentence(rating, key), **more, **({"items": back} if back else {})}
-        return JsonResponse({**content, **_state(request, evaluation, entry)})
+        return JsonResponse({**content, **_state(request, evaluation, entry, stopped=rating.rater.stopped)})
     if feedback:
         messages.info(request, render_to_string("people/_feedback.html", {"feedback": feedback}))
     messages.success(request, saved_sentence(rating, key) or _("Saved."))
@@ -288,7 +290,7 @@ def _page(
         "answers": answered_for(evaluation, signed_in(request)),
         "reading": reading_due(evaluation, signed_in(request), opens=bool(shown)),
         "progress": progress,
-        "state": _state_for_rater(evaluation, progress, entry),
+        "state": _state_for_rater(evaluation, entry, stopped=progress.paused),
         "entry": entry,
         "skip_reasons": SkipReason.choices,
         "key": uuid4(),
@@ -342,32 +344,42 @@ def _fragment(
 
 
 def _state_now(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
-    return _state(request, evaluation, queue.entry_for(evaluation, signed_in(request)))
+    user = signed_in(request)
+    stopped = selectors.is_stopped(evaluation=evaluation, user=user)
+    return _state(request, evaluation, queue.entry_for(evaluation, user), stopped=stopped)
 
 
-def _state(request: HttpRequest, evaluation: Evaluation, entry: Entry | None) -> dict[str, Any]:
+def _state_and_progress(
+    request: HttpRequest, evaluation: Evaluation, entry: Entry | None
+) -> dict[str, Any]:
     progress = queue.desk_progress(evaluation, signed_in(request), entry)
     run = evaluation.run
-    bar = render_to_string(
-        "people/_desk_progress.html", {"progress": progress, "project": run.project, "run": run}
-    )
-    state = _state_for_rater(evaluation, progress, entry)
+    context = {"progress": progress, "project": run.project, "run": run}
     return {
-        "progress": bar,
+        "progress": render_to_string("people/_desk_progress.html", context),
         "left": progress.left,
+        "answers": answers_for(evaluation, signed_in(request)).count(),
+        **_state(request, evaluation, entry, stopped=progress.paused),
+    }
+
+
+def _state(
+    request: HttpRequest, evaluation: Evaluation, entry: Entry | None, *, stopped: bool
+) -> dict[str, Any]:
+    state = _state_for_rater(evaluation, entry, stopped=stopped)
+    return {
         "open": state == "open",
         "state": state,
         "guideline": evaluation.guideline_version,
-        "answers": answers_for(evaluation, signed_in(request)).count(),
         "token": get_token(request),
     }
 
 
-def _state_for_rater(evaluation: Evaluation, progress: RaterProgress, entry: Entry | None) -> str:
+def _state_for_rater(evaluation: Evaluation, entry: Entry | None, *, stopped: bool) -> str:
     """The study's state, or why this rater has nothing to rate in an open one."""
     if not evaluation.open:
         return evaluation.state
-    if progress.paused:
+    if stopped:
         return "paused"
     return {"failed": "not_passed", "waiting": "not_ready"}.get(entry.stage if entry else "", "open")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -11,14 +12,19 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite import access
 from evalsite.access import May
+from evalsite.templatetags.show import moment
+from judging.core.people.forecast import behind
 from judging.people.access import get_evaluation
 from judging.people.models import Evaluation
-from judging.people.states import Schedule, schedule_change
+from judging.people.states import Schedule, schedule_change, schedule_check
+from judging.people.timeline import timeline_of
+from judging.people.views.change import kept_sentence
 
 
 def _moment_field(label: Any, help_text: Any) -> forms.DateTimeField:
@@ -72,21 +78,43 @@ class ScheduleForm(forms.Form):
         )
 
 
+def end_effects(evaluation: Evaluation, ends_at: datetime | None) -> list[str]:
+    """What another end does to an evaluation whose raters rate, as sentences; empty if it does nothing."""
+    if evaluation.state not in ("open", "paused") or ends_at == evaluation.ends_at:
+        return []
+    before = moment(evaluation.ends_at)
+    if ends_at is None:
+        sentences = [format_html(_("It no longer closes by itself at {before}."), before=before)]
+    elif evaluation.ends_at is None:
+        sentences = [format_html(_("It closes by itself at {end}."), end=moment(ends_at))]
+    else:
+        text = _("It closes by itself at {end} instead of {before}.")
+        sentences = [format_html(text, end=moment(ends_at), before=before)]
+    timeline = timeline_of(evaluation)
+    if behind(timeline.end, ends_at):
+        text = _("At the pace of the last days, the ratings will be complete at {end}, after it has closed.")
+        sentences.append(format_html(text, end=moment(timeline.end)))
+    return [*sentences, kept_sentence(evaluation)]
+
+
 @login_required
 def schedule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Change a study's dates, and the pilot of a draft."""
+    """Change a study's dates, and the pilot of a draft; the end of a running one after what it does was confirmed."""
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     form = ScheduleForm(request.POST if request.method == "POST" else None, evaluation)
+    effects: list[str] = []
     if request.method == "POST" and form.is_valid():
         try:
-            schedule_change(
-                evaluation=evaluation, schedule=form.schedule(evaluation), by=access.signed_in(request)
-            )
+            schedule_check(evaluation, form.schedule(evaluation))
+            effects = end_effects(evaluation, form.cleaned_data["ends_at"])
+            if not effects or "confirmed" in request.POST:
+                by = access.signed_in(request)
+                schedule_change(evaluation=evaluation, schedule=form.schedule(evaluation), by=by)
+                messages.success(request, _("Saved."))
+                return redirect("people:detail", slug, pk)
         except ValidationError as error:
             for field, texts in error.message_dict.items():
                 form.add_error(field if field in form.fields else None, texts)
-        else:
-            messages.success(request, _("Saved."))
-            return redirect("people:detail", slug, pk)
     context = {"evaluation": evaluation, "form": form, "zone": settings.TIME_ZONE}
+    context["effects"] = [] if form.errors else effects
     return render(request, "people/schedule.html", context, status=422 if form.errors else 200)

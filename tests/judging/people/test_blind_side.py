@@ -119,10 +119,10 @@ def held_on_page(evaluation: Evaluation, rater: EvaluationRater) -> Iterator[Sho
         "until",
         "progress",
         "left",
+        "answers",
         "open",
         "state",
         "guideline",
-        "answers",
         "token",
     ]
     assert {one["id"] for one in said["items"]} < set(said["held"])

@@ -158,3 +158,17 @@ def test_dates_and_pilot_are_set_on_their_page(
     page = client.get(f"/p/physics/evaluations/{evaluation.run_id}/").text
     assert "Pilot" in page
     assert ">Open</button>" in page
+
+
+def test_another_end_of_a_running_study_is_stored_once_its_effects_are_confirmed(
+    project: Project, rita: User, alice: User, client_of: ClientOf
+) -> None:
+    evaluation, client = make_evaluation(project, [rita], rows=3), client_of(alice)
+    address = f"/p/physics/evaluations/{evaluation.run_id}/schedule/"
+    sent = {"ends_at": "2031-01-01T10:00"}
+    page = client.post(address, sent).text
+    assert "It closes by itself at" in page
+    assert "0 ratings so far are kept" in page
+    assert reloaded(evaluation).ends_at is None
+    client.post(address, sent | {"confirmed": "1"})
+    assert reloaded(evaluation).ends_at is not None

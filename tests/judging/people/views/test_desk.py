@@ -61,12 +61,22 @@ def test_by_forms_alone_a_missing_choice_is_said_and_nothing_typed_is_lost(
     assert "Please choose." in answer.text
 
 
-def test_the_script_gets_progress_and_a_fresh_token(
+def test_the_script_gets_a_fresh_token_and_with_the_next_items_the_progress(
     held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
 ) -> None:
-    said = client_of(rita).post(path(evaluation, held.token, "verdict"), sent(held), headers=JSON).json()
-    assert (said["left"], said["open"], said["sentence"]) == (2, True, "")
-    assert len(said["token"]) == 64
+    client = client_of(rita)
+    said = client.post(path(evaluation, held.token, "verdict"), sent(held), headers=JSON).json()
+    assert (said["open"], said["sentence"], len(said["token"])) == (True, "", 64)
+    assert client.get(path(evaluation, "items"), headers=JSON).json()["left"] == 2
+
+
+def test_a_verdict_is_stored_with_few_queries(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    client, address = client_of(rita), path(evaluation, held.token, "verdict")
+    with CaptureQueriesContext(connection) as queries:
+        client.post(address, sent(held), headers=JSON)
+    assert len(queries) <= 22  # 30 raters at once wait for each other's
 
 
 @pytest.mark.parametrize("again", [False, True])
