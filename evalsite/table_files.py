@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from io import StringIO
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ GROUP_CHARACTERS = 16 * 2**20
 _BLOCK = 2**16
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # control characters not allowed in Excel files
 
-Cell = str | int | float | None
+Cell = str | int | float | date | None
 
 
 def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
@@ -133,6 +134,8 @@ def _shown_width(line: str) -> int:
 
 
 def _excel_cell(value: Any) -> Cell:
+    if isinstance(value, date):
+        return value
     shown = cell(value)
     return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", shown) if isinstance(shown, str) else shown
 

@@ -38,12 +38,13 @@ class TooManyAccounts(Exception):
 @dataclass(frozen=True, slots=True)
 class Purpose:
     """What a link joins beside the project: its name, facts as (label, text), the page to which it leads, and the act
-    of joining, which raises NoInvitation if nobody can join any more."""
+    of joining, which raises NoInvitation if nobody can join any more. `waits`: it is shown only later."""
 
     name: str
     facts: Sequence[tuple[str, str]]
     address: str
     join: Callable[[User], None]
+    waits: bool = False
 
 
 purposes: dict[str, Callable[[Invitation], Purpose | None]] = {}

@@ -122,7 +122,11 @@ def _too_many_accounts(request: HttpRequest, error: TooManyAccounts) -> HttpResp
 
 def _welcome(request: HttpRequest, project: Project, purpose: Purpose | None) -> HttpResponse:
     name = purpose.name if purpose else project.name
-    messages.success(request, _("Welcome to %(project)s.") % {"project": name})
+    waits = purpose is not None and purpose.waits
+    text = (
+        _("Welcome to %(project)s. It appears here once it opens.") if waits else _("Welcome to %(project)s.")
+    )
+    messages.success(request, text % {"project": name})
     return redirect(purpose.address) if purpose else redirect("project", project.slug)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -44,4 +45,7 @@ def payment_row(rater: EvaluationRater, day: WorkDay, *, names: bool = False) ->
 def payment_file(evaluation: Evaluation, form: str, *, names: bool = False) -> Iterator[bytes]:
     """The sheet as `csv` or `xlsx`; a cell that a spreadsheet would take for a formula is text."""
     rows = [payment_row(*rater_day, names=names) for rater_day in rater_days(evaluation)]
-    return csv_of(COLUMNS, rows) if form == "csv" else xlsx_of(Sheet(_("Payment"), COLUMNS, rows))
+    if form == "csv":
+        return csv_of(COLUMNS, rows)
+    dated = [[name, date.fromisoformat(day), *counts] for name, day, *counts in rows]
+    return xlsx_of(Sheet(_("Payment"), COLUMNS, dated))

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from evalsite.accounts.models import User
-from judging.core.people.promise import Work, items_each, raised
+from judging.core.people.promise import Work, gold_each, items_each, raised
 from judging.core.statistics.licence import UNMEASURED_SECONDS
 from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.people.qualification.models import Qualification
+from judging.people.qualification.selectors import gold_in_use
 
 DONE = (AssignmentState.RATED, AssignmentState.SKIPPED)
 _FEWEST_FOR_PACE, _PACE_OVER = 10, 200
@@ -39,6 +41,34 @@ def share_of(evaluation: Evaluation, *, joining: int = 0) -> int:
     left = sums["free"] + seated.filter(state=AssignmentState.LEASED).count()
     rooms = [max(0, each - done[pk]) for pk in active] + [each] * joining
     return raised(each, left=left, rooms=rooms, most=items_each(replace(work, raters=1), evaluation.quota))
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSupply:
+    """The gold items that each rater `needs` for the study's share, and how many `there` are beside training and
+    qualification; without more, raters get no gold at the end of their work."""
+
+    needed: int
+    there: int
+
+
+def gold_supply(evaluation: Evaluation) -> GoldSupply | None:
+    """None: no gold is mixed in."""
+    if not evaluation.gold_share:
+        return None
+    usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
+    sums = usual.aggregate(seats=Sum("needed", default=0), items=Count("pk"))
+    raters = max(evaluation.overlap, _active([evaluation.pk]).count())
+    needed = gold_each(_work(evaluation, sums["seats"], raters, sums["items"]), evaluation.quota)
+    settings = Qualification.objects.filter(evaluation=evaluation).first()
+    there = gold_in_use(evaluation).filter(training=None).count() - (settings.items if settings else 0)
+    return GoldSupply(needed, max(0, there))
+
+
+def uncovered(evaluation: Evaluation, left: int) -> int:
+    """How many of the `left` ratings no rater will give within what each was told; 0 without a quota."""
+    rooms = rooms_of([evaluation])
+    return max(0, left - rooms[evaluation.pk]) if evaluation.pk in rooms else 0
 
 
 def most_items(evaluation: Evaluation) -> int:

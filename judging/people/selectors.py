@@ -32,7 +32,7 @@ from judging.people.models import (
     FurtherAnswer,
     Item,
 )
-from judging.people.quota import DONE, limit_of, raised_to
+from judging.people.quota import DONE, limit_of, raised_to, seconds_an_item
 from judging.records.models import Judgement, Run
 from judging.records.seal import sealed_items
 
@@ -90,6 +90,11 @@ class RatingTask:
     left: int
     promised: int | None = None
     raised: int | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """About how long the rest takes, as raters are told. One query."""
+        return self.left * seconds_an_item(self.evaluation)
 
 
 def rating_tasks(user: User, projects: QuerySet[Project]) -> list[RatingTask]:
@@ -305,8 +310,8 @@ def _gold_to_come(rater: EvaluationRater, others: int) -> int:
 
 
 def pace(rater: EvaluationRater) -> float | None:
-    """Mean active time of the last verdicts in seconds; None before the first."""
-    rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED, seconds__gt=0)
+    """Mean active time of the last verdicts after training and qualification in seconds; None before the first."""
+    rated = Assignment.objects.filter(rater=rater, state=AssignmentState.RATED, seconds__gt=0, entry=None)
     times = list(rated.order_by("-place").values_list("seconds", flat=True)[:_PACE_OVER])
     return sum(times) / len(times) if times else None
 

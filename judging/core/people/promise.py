@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,12 @@ def items_each(work: Work, quota: int | None = None) -> int:
     repeats = min(work.repeats, _upper(usual * work.repeats / work.items)) if work.items else 0
     total = usual + gold + repeats
     return total if quota is None else min(quota, total)
+
+
+def gold_each(work: Work, quota: int | None = None) -> int:
+    """The gold items that a rater who does an equal part needs for `gold_share`, however many there are."""
+    whole = items_each(replace(work, gold=work.seats + work.items), quota)
+    return _upper(whole * work.gold_share)
 
 
 def _upper(number: float) -> int:

@@ -96,7 +96,11 @@ def purpose(invitation: Invitation) -> Purpose | None:
     if not evaluation or evaluation.state == "closed" or evaluation.run.archived_at is not None:
         return None
     return Purpose(
-        evaluation.run.name, facts_of(evaluation), _address(evaluation), lambda user: _join(evaluation, user)
+        evaluation.run.name,
+        facts_of(evaluation),
+        _address(evaluation),
+        lambda user: _join(evaluation, user),
+        waits=evaluation.state == "draft" or evaluation.pilot_below is not None,
     )
 
 

@@ -349,9 +349,7 @@ def _state_now(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
     return _state(request, evaluation, queue.entry_for(evaluation, user), stopped=stopped)
 
 
-def _state_and_progress(
-    request: HttpRequest, evaluation: Evaluation, entry: Entry | None
-) -> dict[str, Any]:
+def _state_and_progress(request: HttpRequest, evaluation: Evaluation, entry: Entry | None) -> dict[str, Any]:
     progress = queue.desk_progress(evaluation, signed_in(request), entry)
     run = evaluation.run
     context = {"progress": progress, "project": run.project, "run": run}

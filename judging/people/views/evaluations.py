@@ -55,6 +55,7 @@ from judging.people.models import (
 )
 from judging.people.notices import organiser_notices
 from judging.people.outcomes import item_kinds, items_of_kind
+from judging.people.quota import uncovered
 from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_stop
 from judging.people.selectors import (
     WHICH,
@@ -90,12 +91,14 @@ def evaluations(request: HttpRequest, slug: str) -> HttpResponse:
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """One evaluation: progress, raters, remaining items. The results are loaded as a separate fragment."""
     evaluation = get_evaluation(request, slug, pk, SEE)
+    overall, raters = progress.overall(evaluation), rater_lines(request, evaluation)
     context: dict[str, Any] = {
         "evaluation": evaluation,
         "run": evaluation.run,
-        "overall": progress.overall(evaluation),
+        "overall": overall,
+        "uncovered": uncovered(evaluation, overall.left) if raters["raters"] else 0,
         "timeline": timeline_of(evaluation),
-        **rater_lines(request, evaluation),
+        **raters,
         **organiser_notices(evaluation),
         "criteria": [(criterion, scale_name(criterion)) for criterion in evaluation.criteria.values()],
         "sides": sides_of(evaluation),

@@ -41,6 +41,7 @@ from judging.people.item_criteria import criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import labelled_gold, value_label, values_of
 from judging.people.models import Evaluation, GoldRule, Item, Scheme
+from judging.people.quota import gold_supply
 from judging.people.selectors import items_page
 
 
@@ -207,6 +208,7 @@ def _gold(request: HttpRequest, slug: str, evaluation: Evaluation) -> HttpRespon
         "file_form": file,
         "wrong": wrong,
         "rule_form": GoldRuleForm.of(evaluation),
+        "supply": gold_supply(evaluation),
         "further": further,
         "items": [(item, labelled_gold(criteria, values_of(item.gold))) for item in page],
         **seen,

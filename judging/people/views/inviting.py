@@ -38,7 +38,7 @@ from judging.people.inviting.offers import offer_join, offer_set
 from judging.people.inviting.quota_change import promise_agree, quota_change
 from judging.people.models import Evaluation, EvaluationRater
 from judging.people.progress import overall
-from judging.people.quota import most_items, raised_to, rooms_of, seconds_an_item
+from judging.people.quota import most_items, raised_to, seconds_an_item, uncovered
 from judging.people.views.change import kept_sentence
 
 LONGEST_LIST = 100_000  # characters
@@ -281,7 +281,7 @@ def _page(request: HttpRequest, evaluation: Evaluation, **more: Any) -> HttpResp
     wrong = any(more[name].errors for name in ("list_form", "link_form", "quota_form") if name in more)
     items = evaluation.share if evaluation.share is not None else most_items(evaluation)
     raters = evaluation.raters.filter(left_at=None, paused_at=None).count()
-    all_of, room = overall(evaluation), rooms_of([evaluation]).get(evaluation.pk)
+    all_of = overall(evaluation)
     context = {
         "evaluation": evaluation,
         "list_form": ListForm(),
@@ -295,7 +295,7 @@ def _page(request: HttpRequest, evaluation: Evaluation, **more: Any) -> HttpResp
         "work": work_sentence(items, items * seconds_an_item(evaluation)) if items else "",
         "raters": raters,
         "ratings": all_of.needed,
-        "uncovered": max(0, all_of.left - room) if raters and room is not None else 0,
+        "uncovered": uncovered(evaluation, all_of.left) if raters else 0,
         **more,
     }
     return render(request, "people/inviting/inviting.html", context, status=422 if wrong else 200)

@@ -99,6 +99,16 @@ def test_hits_follow_the_known_answers_as_they_are_now(project: Project, rita: U
     assert gold_hits(evaluation) == {}
 
 
+@pytest.mark.parametrize(("quota", "needed"), [(None, "4"), (4, "2")])
+def test_the_page_says_how_many_gold_items_each_rater_needs(
+    quota: int | None, needed: str, evaluation: Evaluation, alice: User, client_of: ClientOf
+) -> None:
+    Evaluation.objects.update(quota=quota)
+    page = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/gold/").text
+    assert f"At 50 % gold each rater needs {needed} gold items; beside training and" in page
+    assert "When these are used up" in page
+
+
 def test_removed_gold_is_given_to_nobody(evaluation: Evaluation, rita: User, alice: User) -> None:
     items = [gold_at(evaluation, row, 4) for row in (1, 2)]
     assignments.claim(evaluation=evaluation, user=rita, count=50)

@@ -122,6 +122,7 @@ def test_a_name_is_no_formula_in_either_file(
     assert book.active is not None
     cell = book.active["A2"]
     assert (cell.value, cell.data_type) == ("=1+1", "s")
+    assert book.active["B2"].is_date
 
 
 @pytest.mark.django_db

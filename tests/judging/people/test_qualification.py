@@ -74,8 +74,9 @@ def test_they_count_nowhere(evaluation: Evaluation, rita: User) -> None:
     rate(evaluation, rita, RIGHT)
     assert (gold_hits(evaluation), gold_items_right(evaluation)) == ({}, {})
     assert not Judgement.objects.filter(run=evaluation.run).exists()
+    Assignment.objects.update(seconds=9)
     progress = desk_progress(evaluation, rita, entry_for(evaluation, rita))
-    assert (progress.done, progress.left) == (0, 6)
+    assert (progress.done, progress.left, progress.seconds_each) == (0, 6, None)
     assert [line["stage"] for line in lines_of(evaluation)] == ["training"] * 2 + ["qualification"] * 2
 
 

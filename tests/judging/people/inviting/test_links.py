@@ -185,6 +185,7 @@ def test_a_draft_can_be_joined_before_it_opens(client: Client, evaluation: Evalu
     Evaluation.objects.update(draft=True)
     answer = client.post(f"/join/{secret}/", joining("dora"))
     assert answer.headers["Location"] == "/p/physics/rating/"
+    assert "It appears here once it opens." in client.get("/p/physics/rating/").text
     assert raters(evaluation) == {"dora"}
 
 

@@ -192,6 +192,8 @@ def test_the_quota_is_set_and_ratings_that_nobody_covers_are_named(
     sent = {"quota-quota": "1", "confirmed": "1"}
     page = client.post(address(evaluation, "quota/"), sent, follow=True).text
     assert "3 ratings are covered by nobody" in page
+    detail = f"/p/physics/evaluations/{evaluation.run_id}/"
+    assert "3 ratings are covered by nobody" in client.get(detail).text
     assert client.post(address(evaluation, "quota/"), {"quota-quota": "0"}).status_code == 422
     client.post(address(evaluation, "quota/"), {"quota-quota": "", "confirmed": "1"})
     assert Evaluation.objects.get().quota is None
