@@ -29,7 +29,7 @@ def get_test(request: HttpRequest, slug: str, pk: int, may: May = READ) -> Seale
     """A test of a metric of the project, by the number of its split. Raises Http404 or PermissionDenied."""
     project = access.get_project(request, slug, may)
     tests = SealedTest.objects.select_related(
-        "split__metric__project", "split__dataset", "version__dataset", "evaluation__run"
+        "split__metric__project", "split__dataset", "version__dataset", "evaluation__run", "imported"
     )
     tests = tests.filter(split__metric__project=project, split__dataset__deleted_at=None)
     return get_object_or_404(tests, split=pk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from judging.core.checklists import Checklist, Met, checklist_from, met_of
 from judging.people.item_criteria import judged_by
@@ -12,7 +13,7 @@ from judging.people.models import Adjudication, Evaluation
 from judging.people.sent_items import half_decided
 from judging.records.models import Judgement, JudgementQuerySet, Run, RunMetric, SourceKind
 from judging.records.seal import BY_PEOPLE
-from judging.trust.answers import Answer
+from judging.trust.answers import ADJUDICATED, MAJORITY, ONE, Answer
 
 
 def judged_criteria(run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answer, Met]:
@@ -21,20 +22,33 @@ def judged_criteria(run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answ
     return {answer: met_of(checklist) for answer, checklist in _checklists(judgements, keys)}
 
 
-def criteria_of_people(run: Run, run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answer, Met]:
+class PeoplesCriteria(NamedTuple):
+    """What people say of an answer's criteria, and where that comes from (`answers.TIERS`)."""
+
+    met: Met
+    tier: str
+
+
+def criteria_of_people(
+    run: Run, run_metric: RunMetric, keys: Mapping[int, str]
+) -> dict[Answer, PeoplesCriteria]:
     """People's verdicts on the criteria of each answer, also if they are sealed: the adjudicated ones, or else those of
-    the majority. A criterion without a majority is left out."""
+    the majority. A criterion without a majority, or of which nobody could tell, is left out."""
     judgements = Judgement.objects.filter(run=run, run_metric=run_metric, current=True)
     if run.imported:
         judgements = judgements.filter(source__kind__in=BY_PEOPLE)
     votes: dict[Answer, list[Met]] = defaultdict(list)
-    decided: dict[Answer, Met] = {}
+    decided: dict[Answer, PeoplesCriteria] = {}
     adjudicated = judgements.filter(source__kind=SourceKind.ADJUDICATOR)
     for answer, checklist in _checklists(judgements.exclude(pk__in=adjudicated), keys):
         votes[answer].append(met_of(checklist))
     for answer, checklist in (*_checklists(adjudicated, keys), *_adjudicated(run, run_metric, keys)):
-        decided[answer] = met_of(checklist)
-    return {answer: majority(met) for answer, met in votes.items()} | decided
+        decided[answer] = PeoplesCriteria(met_of(checklist), ADJUDICATED)
+    given = {
+        answer: PeoplesCriteria(majority(met), MAJORITY if len(met) > 1 else ONE)
+        for answer, met in votes.items()
+    }
+    return given | decided
 
 
 def majority(votes: Iterable[Met]) -> Met:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Count, F
 
+from datasets.core.kinds import CHECKLIST
 from judging.core.licensing import DEV, TRAIN
 from judging.core.statistics.means import Rate, rate_of, sign_test
 from judging.core.statistics.verdicts import STEPS
 from judging.core.values import Value
 from judging.metrics.models import Metric
+from judging.records.definitions import definition_now
 from judging.records.models import Run, RunMetric
 from judging.reports.labels import signed
 from judging.trust.answers import (
@@ -26,6 +29,7 @@ from judging.trust.answers import (
     value_author,
     verdicts_of,
 )
+from judging.trust.criteria import criteria_of_people, judged_criteria
 from judging.trust.looked import looked_labels
 from judging.trust.models import Split
 
@@ -56,7 +60,7 @@ class DevAgreement:
     run_metric: RunMetric
     version: int
     rate: Rate
-    agrees: Mapping[Answer, bool]
+    agrees: Agreeing
     change: Change | None
 
     @property
@@ -94,13 +98,18 @@ def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
     looked: dict[Answer, Label] = {}
     if TRAIN in parts:
         looked = {answer: Label(label.passed, ONE) for answer, label in looked_labels(split).items()}
-    evaluation = split.test.evaluation
-    run_metric = evaluation.run.metrics.filter(name=split.criterion).first() if evaluation else None
-    if evaluation is None or run_metric is None:
+    given = _given(split)
+    if given is None:
         return looked
-    keys = keys_in(split, evaluation.run, *parts)
-    verdicts, _metric = verdicts_of(evaluation.run, run_metric, lines=keys)
+    keys = keys_in(split, given.run, *parts)
+    verdicts, _metric = verdicts_of(given.run, given, lines=keys)
     return looked | labels_of(verdicts, keys)
+
+
+def _given(split: Split) -> RunMetric | None:
+    """Under which people's verdicts are stored; None if they were deleted."""
+    run = split.test.labelled_run
+    return run.metrics.select_related("run__version").filter(name=split.criterion).first() if run else None
 
 
 def keys_in(split: Split, run: Run, *parts: str) -> dict[int, str]:
@@ -116,6 +125,43 @@ def values_in(split: Split, run_metric: RunMetric) -> dict[Answer, Value]:
     verdicts, _metric = verdicts_of(run_metric.run, run_metric, lines=keys)
     judge = value_author(verdicts)
     return judge_values(verdicts, judge, keys) if judge else {}
+
+
+class AnswersCriterion(NamedTuple):
+    """A criterion of a checklist, of an answer."""
+
+    answer: Answer
+    criterion: str
+
+    @property
+    def row(self) -> str:
+        """The key of the answer's row."""
+        return self.answer.row
+
+
+Agreeing = Mapping[Answer | AnswersCriterion, bool]
+"""Whether judge and people say the same, of each answer with both, or of checklists by criterion."""
+
+
+def agreeing_on_dev(split: Split, run_metric: RunMetric, labels: Mapping[Answer, Label]) -> Agreeing:
+    """On the dev rows, whose `labels` these are."""
+    if definition_now(run_metric).kind == CHECKLIST:
+        return {**_agreeing_criteria(split, run_metric, DEV)}
+    return agrees_with(values_in(split, run_metric), labels)
+
+
+def _agreeing_criteria(split: Split, run_metric: RunMetric, *parts: str) -> dict[AnswersCriterion, bool]:
+    given = _given(split)
+    if given is None:
+        return {}
+    people = criteria_of_people(given.run, given, keys_in(split, given.run, *parts))
+    judged = judged_criteria(run_metric, keys_in(split, run_metric.run, *parts))
+    return {
+        AnswersCriterion(answer, criterion): judged[answer][criterion] == met
+        for answer, said in people.items()
+        for criterion, met in said.met.items()
+        if criterion in judged.get(answer, {})
+    }
 
 
 def dev_agreements(split: Split) -> list[DevAgreement]:
@@ -140,14 +186,16 @@ def agreement_of(
 ) -> DevAgreement | None:
     """The agreement in a run with these labels, with what changed from another one; None without an answer that has
     both."""
-    agrees = agrees_with(values_in(split, run_metric), labels)
+    agrees = agreeing_on_dev(split, run_metric, labels)
     if not agrees:
         return None
     change = _change(before, agrees) if before else None
     return DevAgreement(run_metric, version, rate_by_rows(agrees), agrees, change)
 
 
-def agrees_with(values: Mapping[Answer, Value], labels: Mapping[Answer, Label]) -> dict[Answer, bool]:
+def agrees_with(
+    values: Mapping[Answer, Value], labels: Mapping[Answer, Label]
+) -> dict[Answer | AnswersCriterion, bool]:
     """{answer: whether judge and people say the same} of the answers with both."""
     return {
         answer: says_the_same(values[answer], label.value)
@@ -156,13 +204,13 @@ def agrees_with(values: Mapping[Answer, Value], labels: Mapping[Answer, Label]) 
     }
 
 
-def rate_by_rows(agrees: Mapping[Answer, bool]) -> Rate:
+def rate_by_rows(agrees: Agreeing) -> Rate:
     """The share of equal values, with its interval by rows."""
     rows = np.unique([answer.row for answer in agrees], return_inverse=True)[1].astype(np.int64)
     return rate_of(np.array([float(equal) for equal in agrees.values()]), rows)
 
 
-def _change(before: DevAgreement, agrees: Mapping[Answer, bool]) -> Change | None:
+def _change(before: DevAgreement, agrees: Agreeing) -> Change | None:
     both = [answer for answer in agrees if answer in before.agrees]
     if not both:
         return None
@@ -185,15 +233,24 @@ class Disagreement:
 def disagreements(split: Split, run_metric: RunMetric) -> list[Disagreement]:
     """On dev and train rows: false passes first, then false fails, then by distance."""
     values = values_in(split, run_metric)
+    differs = _criteria_that_differ(split, run_metric)
     parts = dict(split.rows.filter(part__in=(DEV, TRAIN)).values_list("key", "part"))
     differing = [
         Disagreement(
             answer, parts[answer.row], values[answer], label.value, _distance(values[answer], label.value)
         )
         for answer, label in labels_in(split, DEV, TRAIN).items()
-        if answer in values and not says_the_same(values[answer], label.value)
+        if answer in values and (answer in differs or not says_the_same(values[answer], label.value))
     ]
     return sorted(differing, key=_worst_first)
+
+
+def _criteria_that_differ(split: Split, run_metric: RunMetric) -> set[Answer]:
+    """The answers of whose checklists they say something else of a criterion."""
+    if definition_now(run_metric).kind != CHECKLIST:
+        return set()
+    agrees = _agreeing_criteria(split, run_metric, DEV, TRAIN)
+    return {each.answer for each, same in agrees.items() if not same}
 
 
 def _worst_first(differing: Disagreement) -> tuple[int, float, bool]:

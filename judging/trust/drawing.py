@@ -27,8 +27,9 @@ from judging.people.sampling import ItemChoice
 from judging.people.services import Terms, evaluation_create
 from judging.records.models import Judgement
 from judging.runs.services import free_name
+from judging.trust.labelled import Labels
 from judging.trust.models import SealedTest, Split
-from judging.trust.services import split_draw
+from judging.trust.services import sealed_test_close, split_draw
 from judging.trust.sources import Source
 
 SEEDS = 2**31
@@ -53,8 +54,8 @@ def criterion_of(metric_name: str, definition: MetricDefinition) -> Criterion | 
         return Criterion(name=metric_name, scale=scale, categories=names)
     if definition.kind != SCORE or not definition.scale_declared:
         return None
-    ends = {"min_score": definition.min_score, "max_score": definition.max_score}
-    return Criterion(name=metric_name, scale="ends", **ends)
+    low, high = definition.min_score, definition.max_score
+    return Criterion(name=metric_name, scale="ends", min_score=low, max_score=high)
 
 
 def guideline_of(definition: MetricDefinition) -> str:
@@ -74,13 +75,13 @@ def sealed_test_draw(
     sizes: Sizes,
     user: User,
     asking: Asking | None = None,
-    labels: Evaluation | None = None,
+    labels: Labels | None = None,
     weighted: bool = False,
     seed: int | None = None,
 ) -> Split:
-    """Divide a source's rows into train, dev and test, and have people rate them, blind. `labels`: an evaluation that
-    has rated them already, in place of `asking`. `weighted`: rows with an answer that the judge failed or scored low
-    are drawn more often for train and dev.
+    """Divide a source's rows into train, dev and test, and have people rate them, blind. `labels`: those that are there
+    already, in place of `asking`; the test is closed at once if no more can come. `weighted`: rows with an answer that
+    the judge failed or scored low are drawn more often for train and dev.
 
     Raises ValidationError if the rows cannot be drawn or rated; nothing is stored then.
     """
@@ -95,9 +96,10 @@ def sealed_test_draw(
         seed=seed,
         aside=source.aside,
         train=source.trained(metric),
-        lines=source.rows,
-        criterion=criterion.name,
-        evaluation=labels,
+        lines=labels.lines if labels else source.rows,
+        criterion=labels.run_metric.name if labels else criterion.name,
+        evaluation=labels.evaluation if labels else None,
+        imported=labels.run_metric.run if labels and labels.evaluation is None else None,
         weights=doubted_rows(metric, definition, source) if weighted and labels is None else None,
         user=user,
     )
@@ -106,6 +108,8 @@ def sealed_test_draw(
         if split.weighted:
             _mark_for_improving(split, source, evaluation)
         SealedTest.objects.filter(split=split).update(evaluation=evaluation)
+    elif labels.final:
+        sealed_test_close(test=split.test, run=labels.run_metric.run, user=user)
     return split
 
 

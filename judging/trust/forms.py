@@ -10,13 +10,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from judging.core.licensing import Sizes, sizes_of
+from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import FEWEST_TEST_ROWS
 from judging.metrics.models import Metric
 from judging.people.forms import RaterChoice
-from judging.people.models import Evaluation
 from judging.people.selectors import possible_raters
 from judging.records.models import RunMetric
-from judging.trust.sources import Source, labelled_evaluations
+from judging.trust.labelled import Labels, labels_for
+from judging.trust.sources import Source
 
 MOST_ROWS = 2_000
 USUAL = sizes_of(0)
@@ -59,11 +60,9 @@ class DrawForm(forms.Form):
             "the test is drawn evenly all the same."
         ),
     )
-    labels = forms.ModelChoiceField(
-        Evaluation.objects.none(),
+    labels = forms.ChoiceField(
         label=gettext_lazy("Where labels come from"),
         required=False,
-        empty_label=gettext_lazy("ask people"),
         help_text=gettext_lazy(
             "A licence from earlier ratings says that the labels existed before the draw."
         ),
@@ -91,7 +90,14 @@ class DrawForm(forms.Form):
     )
 
     def __init__(
-        self, data: Any, *, metric: Metric, source: Source, guideline: str, doubted: bool = False
+        self,
+        data: Any,
+        *,
+        metric: Metric,
+        definition: MetricDefinition,
+        source: Source,
+        guideline: str,
+        doubted: bool = False,
     ) -> None:
         """`doubted`: whether the judge failed or scored low some of the source's answers."""
         raters = possible_raters(metric.project)
@@ -103,14 +109,16 @@ class DrawForm(forms.Form):
         }
         super().__init__(data, initial=initial)
         self.fields["raters"].queryset = raters  # type: ignore[attr-defined]
-        earlier = labelled_evaluations(metric, source)
-        labels = self.fields["labels"]
-        labels.queryset = Evaluation.objects.filter(pk__in=[each.pk for each in earlier])  # type: ignore[attr-defined]
-        labels.label_from_instance = lambda each: _("take those of “%(name)s”") % {"name": each.run.name}  # type: ignore[attr-defined]
-        if not earlier:
+        self.earlier = {str(each.run_metric.pk): each for each in labels_for(metric, definition, source)}
+        names = [(key, _label_name(each, metric)) for key, each in self.earlier.items()]
+        self.fields["labels"].choices = [("", _("ask people")), *names]  # type: ignore[attr-defined]
+        if not self.earlier:
             del self.fields["labels"]
         if not doubted:
             del self.fields["weighted"]
+
+    def clean_labels(self) -> Labels | None:
+        return self.earlier.get(self.cleaned_data["labels"])
 
     def sizes(self) -> Sizes:
         """The chosen sizes, or the usual ones where a field is wrong or empty."""
@@ -126,6 +134,14 @@ class DrawForm(forms.Form):
     @property
     def chosen_overlap(self) -> int:
         return int(getattr(self, "cleaned_data", {}).get("overlap") or 1)
+
+
+def _label_name(labels: Labels, metric: Metric) -> str:
+    run_metric = labels.run_metric
+    name = run_metric.run.name
+    if run_metric.name != metric.name:
+        name = f"{name} · {run_metric.name}"
+    return _("take those of “%(name)s”") % {"name": name}
 
 
 class OpenForm(forms.Form):

@@ -66,7 +66,7 @@ def licence_page(licence: Licence) -> LicencePage:
         negative=_counted(figures["negative"], failures) if passes else None,
         failing=failures / items if passes and items else None,
         criteria=kind == CHECKLIST,
-        answers=len(people),
+        answers=figures.get("answers") or len(people),
         allowed=[(use, use in allowed) for use in USES],
         trends=needed("trends"),
         gates=needed("gates"),

@@ -60,7 +60,7 @@ class SealedTest(models.Model):
     """The test of a split, evenly drawn: being rated until it is closed, then opened for versions of the metric.
 
     Until it is opened, its labels are shown to nobody but those who give or adjudicate them. Each of `labels` of a
-    checklist also has `criteria`: {id of a criterion: whether it is met}.
+    checklist also has `criteria`: {id of a criterion: whether it is met}; its value is None if one is open.
     """
 
     split = models.OneToOneField(Split, on_delete=models.CASCADE, related_name="test")
@@ -73,6 +73,13 @@ class SealedTest(models.Model):
         null=True,
         related_name="+",
         help_text="in which people rate it",
+    )
+    imported = models.ForeignKey(
+        Run,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="whose verdicts of people are its labels, if they were not rated here",
     )
     labels_before = models.BooleanField(default=False, help_text="whether labels existed before the draw")
     closed_at = models.DateTimeField(null=True)
@@ -89,6 +96,11 @@ class SealedTest(models.Model):
     def open(self) -> bool:
         """Whether it is still being rated."""
         return self.closed_at is None
+
+    @property
+    def labelled_run(self) -> Run | None:
+        """The run with people's verdicts; None if it was deleted."""
+        return self.evaluation.run if self.evaluation is not None else self.imported
 
 
 class Opening(models.Model):

@@ -59,7 +59,14 @@ class SplitProgress:
 def tests_of(metric: Metric) -> QuerySet[SealedTest]:
     """The metric's tests, newest first; one for each data set."""
     tests = SealedTest.objects.filter(split__metric=metric, split__dataset__deleted_at=None)
-    parts = ("split__metric__project", "split__dataset", "version__dataset", "evaluation__run", "closed_by")
+    parts = (
+        "split__metric__project",
+        "split__dataset",
+        "version__dataset",
+        "evaluation__run",
+        "imported",
+        "closed_by",
+    )
     return tests.select_related(*parts, "split__created_by").order_by("-pk")
 
 
@@ -72,6 +79,8 @@ def progress_of(test: SealedTest) -> SplitProgress:
             "rated", "needed"
         ):
             ratings, needed = ratings + min(rated, wanted), needed + wanted
+    elif test.imported_id is not None:
+        ratings = needed = len(test.labels)
     licences = Licence.objects.filter(opening__test=test).select_related("metric_version").order_by("-pk")
     given = [GivenLicence(licence, licence_state(licence)) for licence in licences]
     state = RATED if test.open else OPENED if given else CLOSED

@@ -21,12 +21,12 @@ from judging.core.statistics.licence import (
 )
 from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import Metric
-from judging.people.models import Evaluation
 from judging.people.progress import pace_of
 from judging.trust.answers import Ceiling, ceiling_of
 from judging.trust.drawing import rows_to_rate
+from judging.trust.labelled import labels_for
 from judging.trust.services import thresholds_of
-from judging.trust.sources import FailureRate, Source, failure_rate, labelled_evaluations
+from judging.trust.sources import FailureRate, Source, failure_rate
 
 ASSUMED = 0.1
 """The share of failures where nothing is known."""
@@ -71,7 +71,7 @@ def promise_of(
     verdicts = each * mean_criteria(source.version) if checklist else float(each)
     counted = min(round(rows * verdicts), MOST_COUNTED)
     expected = prospect(counted, failing, thresholds) if judged == "passes" else None
-    ceiling = None if checklist else people_of(metric, source)
+    ceiling = None if checklist else people_of(metric, definition, source)
     rated = rows_to_rate(sizes, source, metric) * each * overlap
     return Promise(
         judged=judged,
@@ -93,11 +93,12 @@ def promise_of(
     )
 
 
-def people_of(metric: Metric, source: Source) -> Ceiling | None:
-    """How well people agree on the metric's criterion, in the newest evaluation with several raters an item."""
-    several = (each for each in labelled_evaluations(metric, source) if each.overlap > 1)
-    newest: Evaluation | None = next(several, None)
-    return ceiling_of(newest.run, metric.name) if newest else None
+def people_of(metric: Metric, definition: MetricDefinition, source: Source) -> Ceiling | None:
+    """How well people agree on what the metric gives, on the first rows with labels of several raters."""
+    several = next((each for each in labels_for(metric, definition, source) if each.several), None)
+    if several is None:
+        return None
+    return ceiling_of(several.run_metric.run, several.run_metric.name, sorted(several.lines)[:MOST_COUNTED])
 
 
 def unreachable(ceiling: Ceiling | None, judged: Judged, thresholds: Thresholds) -> list[Use]:

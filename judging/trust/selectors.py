@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from datasets.models import Row, Version
@@ -47,8 +47,7 @@ def splits_on_labels_of(run: Run) -> QuerySet[Split]:
         return splits.filter(test__evaluation__run=run)
     if not run.verdict_sources.filter(kind__in=BY_PEOPLE).exists():
         return splits.none()
-    before = Q(test__labels_before=True, created_at__gte=run.created_at)
-    return splits.filter(before, criterion__in=run.metrics.values("name"))
+    return splits.filter(test__imported=run)
 
 
 def sealed_lines(version: Version) -> set[int]:

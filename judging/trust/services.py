@@ -79,14 +79,15 @@ def split_draw(
     lines: Collection[int] | None = None,
     criterion: str = "",
     evaluation: Evaluation | None = None,
+    imported: Run | None = None,
     weights: Mapping[int, float] | None = None,
     user: User | None = None,
 ) -> Split:
     """Divide a version's rows and draw its test. `aside`: lines of rows set aside before anybody looked; the test is
     drawn from them, train and dev from the others. `train`: lines that were looked at, which are train. `lines`: those
     that can be drawn, None for all. `evaluation`: the draw takes its items only from the rows that it has labelled, and
-    the licence says that labels existed before the draw. `weights`: {line: weight} with which train and dev are drawn,
-    1 for the others; their figures are then no fair sample.
+    the licence says that labels existed before the draw, as where they are those of an `imported` run. `weights`:
+    {line: weight} with which train and dev are drawn, 1 for the others; their figures are then no fair sample.
 
     Raises ValidationError if the data set is already split for this metric, or if it has no row.
     """
@@ -127,7 +128,11 @@ def split_draw(
         SplitRow(split=split, key=key, part=part, drawn_with=chances.get(key)) for key, part in parts.items()
     )
     SealedTest.objects.create(
-        split=split, version=version, evaluation=evaluation, labels_before=evaluation is not None
+        split=split,
+        version=version,
+        evaluation=evaluation,
+        imported=imported,
+        labels_before=evaluation is not None or imported is not None,
     )
     counts: dict[str, Any] = {part: list(parts.values()).count(part) for part in ("train", "dev", "test")}
     results_outdate(version.dataset)
@@ -189,10 +194,18 @@ def _labels(test: SealedTest, run: Run) -> list[dict[str, Any]]:
         return []
     keys = _keys_in(test, run.version)
     verdicts, metric = verdicts_of(run, run_metric, lines=keys)
-    criteria = criteria_of_people(run, run_metric, keys) if metric.checklist else {}
+    labels = labels_of(verdicts, keys)
+    if not metric.checklist:
+        return [{**answer._asdict(), **label._asdict()} for answer, label in labels.items()]
     return [
-        {**answer._asdict(), **label._asdict(), "criteria": criteria.get(answer, {})}
-        for answer, label in labels_of(verdicts, keys).items()
+        {
+            **answer._asdict(),
+            "value": labels[answer].value if answer in labels else None,
+            "tier": said.tier,
+            "criteria": said.met,
+        }
+        for answer, said in criteria_of_people(run, run_metric, keys).items()
+        if said.met
     ]
 
 
@@ -223,21 +236,21 @@ def sealed_test_open(
     judge = value_author(verdicts)
     values = judge_values(verdicts, judge, keys) if judge else {}
     labels = {Answer.of(label): label for label in test.labels}
-    shared = [answer for answer in labels if answer in values]
-    if not shared:
-        raise ValidationError(_("The judge has scored none of the test's answers in this run."))
+    shared = [answer for answer in labels if answer in values and labels[answer]["value"] is not None]
     number = test.openings.count() + 1
     opening = Opening.objects.create(
         test=test, number=number, metric_version=version, run=run, opened_by=user
     )
     definition = definition_now(run_metric)
-    figures = _figures(values, labels, shared, definition.kind, number)
-    agreement = figures.agreement
     if definition.kind == CHECKLIST:
         judged = judged_criteria(run_metric, keys)
-        figures = _figures_of_criteria(judged, labels, figures, number)
+        figures, used = _figures_of_criteria(judged, labels, number)
+        bias = _figures(values, labels, shared, definition.kind, number).bias if shared else None
+        figures = replace(figures, bias=bias, answers=len(used))
+    else:
+        figures, used = _figures(values, labels, shared, definition.kind, number), shared
     thresholds = thresholds_of(test.split.metric.project)
-    difference = None if dev is None else gap(dev, agreement)
+    difference = None if dev is None else gap(dev, figures.agreement)
     licence = Licence.objects.create(
         opening=opening,
         metric_version=version,
@@ -249,7 +262,7 @@ def sealed_test_open(
         answers=[[*answer, values[answer], labels[answer]["value"]] for answer in shared],
         dev_gap=None if difference is None else [difference.mean, difference.low, difference.high],
         thresholds=asdict(thresholds),
-        tier=min((labels[answer]["tier"] for answer in shared), key=TIERS.index),
+        tier=min((labels[answer]["tier"] for answer in used), key=TIERS.index),
         ceiling=test.ceiling,
         opened_by=user,
         labels_before=test.labels_before,
@@ -291,6 +304,8 @@ def _figures(
     kind: str,
     opening: int,
 ) -> LicenceFigures:
+    if not shared:
+        raise ValidationError(_("The judge has scored none of the test's answers in this run."))
     judge, people = [values[answer] for answer in shared], [labels[answer]["value"] for answer in shared]
     places = places_of(judge, people)
     rows = np.unique([answer.row for answer in shared], return_inverse=True)[1]
@@ -300,24 +315,21 @@ def _figures(
 
 
 def _figures_of_criteria(
-    judged: Mapping[Answer, Met],
-    labels: Mapping[Answer, Mapping[str, Any]],
-    of_values: LicenceFigures,
-    opening: int,
-) -> LicenceFigures:
-    """A checklist's figures, over the criteria of which both say something, with the bias of its values."""
+    judged: Mapping[Answer, Met], labels: Mapping[Answer, Mapping[str, Any]], opening: int
+) -> tuple[LicenceFigures, list[Answer]]:
+    """A checklist's figures, over the criteria of which both say something, and the answers that have any."""
     pairs = [
-        (answer.row, judged[answer][criterion], met)
+        (answer, judged[answer][criterion], met)
         for answer, label in labels.items()
         for criterion, met in label.get("criteria", {}).items()
         if criterion in judged.get(answer, {})
     ]
     if not pairs:
         raise ValidationError(_("The judge has scored none of the test's answers in this run."))
-    rows, of_judge, of_people = zip(*pairs, strict=True)
-    units = np.unique(rows, return_inverse=True)[1].astype(np.int64)
+    answers, of_judge, of_people = zip(*pairs, strict=True)
+    units = np.unique([answer.row for answer in answers], return_inverse=True)[1].astype(np.int64)
     judge, people = (np.array(column, dtype=np.float64) for column in (of_judge, of_people))
-    return replace(licence_figures(judge, people, units, "passes", opening), bias=of_values.bias)
+    return licence_figures(judge, people, units, "passes", opening), list(dict.fromkeys(answers))
 
 
 def thresholds_of(project: Project) -> Thresholds:

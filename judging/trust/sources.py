@@ -20,7 +20,6 @@ from judging.core.values import NOT_RUN
 from judging.look.models import LookAnswer, SetAside, TrainLabel
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
-from judging.people.models import Evaluation, Item
 from judging.people.presets import candidates_of
 from judging.records.models import Judgement, Run, RunMetric
 from judging.trust.answers import row_keys
@@ -147,29 +146,6 @@ def _runs_of(metric: Metric) -> list[Run]:
     mine = list(judged.filter(metrics__metric_version__metric=metric).distinct()[:OFFERED])
     others = [run for run in judged[:OFFERED] if run not in mine]
     return mine + others
-
-
-def labelled_evaluations(metric: Metric, source: Source) -> list[Evaluation]:
-    """Evaluations that rated the metric's criterion on the source's data set, evenly drawn: a test can take their
-    labels."""
-    evaluations = Evaluation.objects.filter(
-        run__project=metric.project,
-        run__archived_at=None,
-        run__version=source.version,
-        run__metrics__name=metric.name,
-        run__metrics__metric_version=None,
-        stratify_by="",
-        items__rated__gt=0,
-    )
-    rated = evaluations.select_related("run").distinct().order_by("-pk")
-    return [evaluation for evaluation in rated if drawn_evenly(evaluation)]
-
-
-def drawn_evenly(evaluation: Evaluation) -> bool:
-    """Whether each of its items was drawn at random with the same probability."""
-    items = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None)
-    chances = list(items.order_by().values_list("drawn_with", flat=True).distinct()[:2])
-    return len(chances) == 1 and chances[0] is not None
 
 
 LOOK, JUDGE = "look", "judge"

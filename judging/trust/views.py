@@ -17,8 +17,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.trust.access import ACT, get_judge, get_test
-from judging.trust.answers import Answer
-from judging.trust.dev import agrees_with, labels_in, rate_by_rows, values_in
+from judging.trust.dev import agreeing_on_dev, labels_in, rate_by_rows
 from judging.trust.drawing import Asking, criterion_of, guideline_of, has_doubted_rows, sealed_test_draw
 from judging.trust.forms import DrawForm, OpenForm
 from judging.trust.models import SealedTest
@@ -54,7 +53,14 @@ def _draw(
         return render(request, "trust/align.html", context)
     sent = request.POST if request.method == "POST" else request.GET if "test" in request.GET else None
     doubted = has_doubted_rows(judge, definition, source)
-    form = DrawForm(sent, metric=judge, source=source, guideline=guideline_of(definition), doubted=doubted)
+    form = DrawForm(
+        sent,
+        metric=judge,
+        definition=definition,
+        source=source,
+        guideline=guideline_of(definition),
+        doubted=doubted,
+    )
     valid = form.is_valid()
     context |= {"sources": sources, "source": source, "form": form}
     context["promise"] = promise_of(judge, definition, source, form.sizes(), form.chosen_overlap)
@@ -100,9 +106,9 @@ def close(request: HttpRequest, slug: str, split: int) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         try:
-            if test.evaluation is None:
+            if test.labelled_run is None:
                 raise ValidationError(_("The evaluation in which people rated this test was deleted."))
-            sealed_test_close(test=test, run=test.evaluation.run, user=signed_in(request))
+            sealed_test_close(test=test, run=test.labelled_run, user=signed_in(request))
         except ValidationError as error:
             problem = error.messages[0]
         else:
@@ -145,6 +151,6 @@ def open_test(request: HttpRequest, slug: str, split: int) -> HttpResponse:
 
 def _open(request: HttpRequest, test: SealedTest, form: OpenForm) -> Any:
     run_metric = form.cleaned_data["run_metric"]
-    agrees: dict[Answer, bool] = agrees_with(values_in(test.split, run_metric), labels_in(test.split, "dev"))
+    agrees = agreeing_on_dev(test.split, run_metric, labels_in(test.split, "dev"))
     dev = rate_by_rows(agrees) if agrees and not test.split.weighted else None
     return sealed_test_open(test=test, run_metric=run_metric, dev=dev, user=signed_in(request))

@@ -61,7 +61,7 @@ class LicenceFigures:
     `negative`: TPR and TNR of two-valued verdicts, else None. `kappa` with its interval: quadratic for ordered
     values, Cohen's for labels. `bias`: judge − people of ordered values. `rarest`: how many times people gave the
     rarest of the labels. `passed`, `failed`: how many items people passed and failed, None in older licences. The items
-    of a checklist are its criteria.
+    of a checklist are its criteria, of so many `answers`.
     """
 
     judged: Judged
@@ -78,6 +78,7 @@ class LicenceFigures:
     rarest: int = 0
     passed: int | None = None
     failed: int | None = None
+    answers: int | None = None
 
 
 def upper_at(opening: int) -> float:

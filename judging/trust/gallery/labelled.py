@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
 
@@ -21,20 +21,22 @@ from judging.core.gallery import Card, Example
 from judging.core.gallery.fields import guessed_fields, unmapped
 from judging.core.gallery.measured import Said
 from judging.core.metric_definition import Label, MetricDefinition
-from judging.core.people.criteria import Criterion
 from judging.core.results import JudgedItem
 from judging.engine.chunks import RowReader
 from judging.look.models import Look, LookAnswer, Note, NoteGroup
 from judging.look.results import looks_of
-from judging.records.models import IMPORTED, PEOPLE, JudgementState, RunMetric
-from judging.records.seal import BY_PEOPLE, unsealed
+from judging.records.models import IMPORTED, PEOPLE, RunMetric
+from judging.records.seal import unsealed
 from judging.trust.answers import Answer, labels_of, verdicts_of
 from judging.trust.criteria import criteria_of_people
 from judging.trust.gallery.measuring import Labelled
+from judging.trust.labelled import PeoplesScale, peoples_verdicts, scale_of_people
 from judging.trust.models import Measurement
 
 MOST_ANSWERS = 500
 """Labelled answers of a data set that one measurement uses, the first of its rows."""
+UNDECLARED = (1, 10)
+"""The ends of imported scores whose scale was not declared."""
 _OFFERED = 20
 _SEARCHED = 200
 _Place = tuple[int, str, int]  # line of the row, candidate, number of the answer
@@ -49,15 +51,6 @@ def answers_of(card: Card, examples: Sequence[Example]) -> dict[str, Labelled]:
         said: Said = met_of(judged(rubric, example.met)) if rubric else example.value
         answers[f"example {number}"] = Labelled(item, said, str(number))
     return answers
-
-
-class _Scale(NamedTuple):
-    """What people's verdicts are."""
-
-    gives: str
-    compares: bool = False
-    ends: tuple[float, float] = (1, 10)
-    labels: tuple[str, ...] = ()
 
 
 class LabelledData(ABC):
@@ -157,29 +150,27 @@ class RatedData(LabelledData):
         return f"{self.run_metric.run.name} · {self.run_metric.name}"
 
     @cached_property
-    def scale(self) -> _Scale:
-        if self.run_metric.run.imported:
-            metric = MetricDefinition.from_json(self.run_metric.definition)
-            ends = (metric.min_score, metric.max_score)
-            return _Scale(metric.kind, metric.compares_candidates, ends, metric.label_names)
-        criterion = Criterion.from_json(self.run_metric.definition)
-        ends = (criterion.min_score, criterion.max_score)
-        return _Scale(criterion.gives, criterion.compares, ends, criterion.categories)
+    def scale(self) -> PeoplesScale:
+        return scale_of_people(self.run_metric)
 
     @cached_property
     def answers(self) -> int:
-        run = self.run_metric.run
-        rated = run.judgements.filter(run_metric=self.run_metric, current=True, state=JudgementState.SCORED)
-        if run.imported:
-            rated = rated.filter(source__kind__in=BY_PEOPLE)
-        return unsealed(run, rated).order_by().values("response", "other_response").distinct().count()
+        rated = peoples_verdicts(self.run_metric)
+        return (
+            unsealed(self.run_metric.run, rated)
+            .order_by()
+            .values("response", "other_response")
+            .distinct()
+            .count()
+        )
 
     def fits(self, card: Card) -> bool:
         """Whether the metric gives verdicts like these."""
         if self.scale.gives != card.gives or self.scale.compares != card.compares_candidates:
             return False
         metric = card.metrics["en"]
-        return self.scale.gives != SCORE or self.scale.ends == (metric.min_score, metric.max_score)
+        ends = (metric.min_score, metric.max_score)
+        return self.scale.gives != SCORE or (self.scale.ends or UNDECLARED) == ends
 
     def fitted(self, metric: MetricDefinition) -> MetricDefinition:
         if self.scale.gives != CATEGORY or set(self.scale.labels) == set(metric.label_names):
@@ -193,7 +184,7 @@ class RatedData(LabelledData):
         labels = labels_of(verdicts_of(run, self.run_metric, sealed=False)[0], lines)
         if self.scale.gives == CHECKLIST:
             criteria = criteria_of_people(run, self.run_metric, lines)
-            return {answer: criteria[answer] for answer in labels if criteria.get(answer)}
+            return {answer: criteria[answer].met for answer in labels if answer in criteria}
         return {answer: label.value for answer, label in labels.items()}
 
 

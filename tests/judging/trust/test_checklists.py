@@ -14,9 +14,10 @@ from judging.metrics.services import metric_create
 from judging.people.adjudication import adjudicate
 from judging.records.models import Run
 from judging.trust.criteria import majority
+from judging.trust.dev import dev_agreements, disagreements, keys_in
 from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.licence_page import licence_page
-from judging.trust.models import Licence, SealedTest
+from judging.trust.models import Licence, SealedTest, Split
 from judging.trust.promise import promise_of
 from judging.trust.services import sealed_test_close, sealed_test_open
 from judging.trust.sources import Source, failure_rate
@@ -62,19 +63,23 @@ def run(project: Project) -> Run:
     return run
 
 
-@pytest.fixture
-def test(run: Run, alice: User, rita: User) -> SealedTest:
-    """Rita says what the judge says, but that the answer of row 3 names no dose."""
-    metric = run.metrics.get().metric_version.metric
+def drawn(run: Run, alice: User, rita: User, sizes: Sizes) -> Split:
     split = sealed_test_draw(
-        metric=metric,
+        metric=run.metrics.get().metric_version.metric,
         definition=DEFINITION,
         source=Source(run.version, run),
-        sizes=Sizes(0, 0, ROWS),
+        sizes=sizes,
         user=alice,
         asking=Asking([rita]),
         seed=5,
     )
+    return Split.objects.get(pk=split.pk)
+
+
+@pytest.fixture
+def test(run: Run, alice: User, rita: User) -> SealedTest:
+    """Rita says what the judge says, but that the answer of row 3 names no dose."""
+    split = drawn(run, alice, rita, Sizes(0, 0, ROWS))
     test = SealedTest.objects.select_related("evaluation__run", "split").get(split=split)
     ticks = {True: "met,met,not_met", False: "not_met,met,not_met"}
     rate_each(test.evaluation, rita, lambda item: ticks[item.row.line % 2 == 1 and item.row.line != 3])
@@ -111,6 +116,27 @@ def test_the_page_says_that_criteria_are_counted(
     licence = licensed(test, run)
     page = client_of(alice).get(f"/p/physics/judges/licences/{licence.pk}/").content.decode()
     assert f"{3 * ROWS} criteria of {ROWS} answers, {ROWS} rows" in page
+
+
+def test_an_answer_with_an_open_criterion_counts_with_its_others(
+    test: SealedTest, run: Run, bob: User
+) -> None:
+    item = test.evaluation.items.select_related("evaluation__run", "row").get(row__line=3)
+    adjudicate(item=item, values={0: "open,met,not_met"}, reason="no source says", by=bob)
+    licence = licensed(test, run)
+    page = licence_page(licence)
+    assert (licence.figures["items"], page.answers, len(licence.answers)) == (3 * ROWS - 1, ROWS, ROWS - 1)
+    assert (licence.figures["agreement"]["rate"], licence.tier) == (1.0, "one")
+
+
+def test_dev_agreement_counts_criteria_as_the_test_does(run: Run, alice: User, rita: User) -> None:
+    split = drawn(run, alice, rita, Sizes(0, ROWS - 20, 20))
+    rate_each(split.test.evaluation, rita, lambda item: "not_met,met,not_met")
+    (agreement,) = dev_agreements(split)
+    lines = set(keys_in(split, run, "dev"))
+    assert len(agreement.agrees) == 3 * (ROWS - 20)
+    assert agreement.wrong == sum(line % 2 for line in lines)
+    assert len(disagreements(split, run.metrics.get())) == agreement.wrong
 
 
 def test_a_draw_says_what_its_criteria_buy(run: Run) -> None:
