@@ -4,21 +4,26 @@ examples, and saving it stores labels of the answers for training."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import msgspec
 from django.utils.translation import ngettext
 
+from datasets.models import Row
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from evalsite.templatetags.show import number
 from judging.core.builtin import builtin
+from judging.core.leaks import first_leak
 from judging.core.metric_definition import JudgeModel, MetricDefinition
 from judging.core.worked_examples import as_text
+from judging.filters.row_filters import id_subquery
 from judging.look.models import NoteGroup, TrainLabel
 from judging.look.results import GroupView, LookResult
 from judging.look.services import all_set_aside
 from judging.metrics.editor.forms import starting_definition
 from judging.metrics.models import Metric
+from judging.records.row_texts import texts_of_rows
 from judging.rule_messages import reader_language
 
 KIND = "group"
@@ -91,9 +96,11 @@ def _view(project: Project, pk: int) -> GroupView | None:
 
 
 def examples_of(view: GroupView) -> list[Example]:
-    """Up to six notes of the group, one an answer, never of rows that are set aside for tests."""
-    result = LookResult(view.group.look)
-    aside = all_set_aside(view.group.look.version)
+    """Up to six notes of the group, one an answer, never of rows that are set aside for tests, nor with a text that
+    stands in one of these: a prompt that holds it is refused."""
+    result, version = LookResult(view.group.look), view.group.look.version
+    aside = all_set_aside(version)
+    sealed = list(texts_of_rows(Row.objects.filter(pk__in=id_subquery(list(aside))), version.format))
     by_answer: dict[int, Example] = {}
     for note in view.notes:
         answer = result.by_note[note.pk]
@@ -101,7 +108,12 @@ def examples_of(view: GroupView) -> list[Example]:
             by_answer.setdefault(
                 note.answer_id, Example(_short(answer.question), _short(answer.text), _short(note.text))
             )
-    return list(by_answer.values())[:MOST_EXAMPLES]
+    usable = (example for example in by_answer.values() if not first_leak(_as_asked(example), sealed))
+    return list(islice(usable, MOST_EXAMPLES))
+
+
+def _as_asked(example: Example) -> str:
+    return "\n".join((example.question, example.answer, example.note))
 
 
 def template_of(source: str, language: str, name: str, definition: str, examples: list[Example]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from django.db.models import Count, F
+from django.db.models import Count, F, QuerySet
 
 from datasets.core.kinds import CHECKLIST
 from judging.core.licensing import DEV, TRAIN
@@ -72,13 +72,18 @@ class DevAgreement:
         return sum(not agrees for agrees in self.agrees.values())
 
 
-def run_metrics_of(metric: Metric, split: Split, *, fullest: bool = False) -> list[RunMetric]:
-    """The newest run of each version of the metric on the split's data set, newest version first. `fullest`: the newest
-    of those over the most answers."""
+def runs_of(metric: Metric, split: Split) -> QuerySet[RunMetric]:
+    """The runs in which versions of the metric judged rows of the split's data set."""
     used = RunMetric.objects.filter(
         metric_version__metric=metric, run__version__dataset=split.dataset_id, run__deleted_at=None
     )
-    used = used.filter(run__in=Run.objects.by_workers(), run__scored__gt=0)
+    return used.filter(run__in=Run.objects.by_workers(), run__scored__gt=0)
+
+
+def run_metrics_of(metric: Metric, split: Split, *, fullest: bool = False) -> list[RunMetric]:
+    """The newest run of each version of the metric on the split's data set, newest version first. `fullest`: the newest
+    of those over the most answers."""
+    used = runs_of(metric, split)
     newest: dict[int, RunMetric] = {}
     if fullest:
         used = used.annotate(answers=F("run__rows") * Count("run__run_candidates"))
@@ -146,7 +151,8 @@ Agreeing = Mapping[Answer | AnswersCriterion, bool]
 def agreeing_on_dev(split: Split, run_metric: RunMetric, labels: Mapping[Answer, Label]) -> Agreeing:
     """On the dev rows, whose `labels` these are."""
     if definition_now(run_metric).kind == CHECKLIST:
-        return {**_agreeing_criteria(split, run_metric, DEV)}
+        by_criterion = _agreeing_criteria(split, run_metric, DEV)
+        return {criterion: agree for criterion, agree in by_criterion.items()}  # noqa: C416, a wider type of keys
     return agrees_with(values_in(split, run_metric), labels)
 
 

@@ -28,6 +28,7 @@ from judging.people.services import Terms, evaluation_create
 from judging.records.models import Judgement
 from judging.runs.services import free_name
 from judging.trust.labelled import Labels
+from judging.trust.leaks import refuse_test_texts
 from judging.trust.models import SealedTest, Split
 from judging.trust.services import sealed_test_close, split_draw
 from judging.trust.sources import Source
@@ -83,7 +84,8 @@ def sealed_test_draw(
     already, in place of `asking`; the test is closed at once if no more can come. `weighted`: rows with an answer that
     the judge failed or scored low are drawn more often for train and dev.
 
-    Raises ValidationError if the rows cannot be drawn or rated; nothing is stored then.
+    Raises ValidationError if the rows cannot be drawn or rated, or if the metric holds a text of the drawn test, which
+    could never be opened; nothing is stored then.
     """
     seed = random.randrange(SEEDS) if seed is None else seed
     criterion = criterion_of(metric.name, definition)
@@ -103,6 +105,7 @@ def sealed_test_draw(
         weights=doubted_rows(metric, definition, source) if weighted and labels is None else None,
         user=user,
     )
+    refuse_test_texts(metric, definition)
     if labels is None:
         evaluation = _ask(split, criterion, source, asking or Asking(), user)
         if split.weighted:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from evalsite.accounts.models import User
 from judging.core.licensing import Sizes, sizes_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import FEWEST_TEST_ROWS
@@ -130,6 +131,10 @@ class DrawForm(forms.Form):
             for name, size in sizes.items()
         }
         return Sizes(**chosen)
+
+    @property
+    def possible_raters(self) -> list[User]:
+        return list(self.fields["raters"].queryset)  # type: ignore[attr-defined]
 
     @property
     def chosen_overlap(self) -> int:

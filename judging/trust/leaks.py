@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import cast
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from datasets.core.formats import Format
-from datasets.core.variables import messages_of, response_data
-from datasets.models import Response, Row, Version, VersionState
+from datasets.models import Row, VersionState
 from datasets.selectors import versions_of
-from datasets.versions.references import reference_of
 from judging.core.leaks import first_leak, places_of_texts
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
+from judging.records.row_texts import texts_of_rows
 from judging.trust.answers import row_keys
 from judging.trust.models import SealedTest
 from judging.trust.services import rows_of_test
@@ -58,20 +54,4 @@ def _texts_of_tests(metric: Metric) -> Iterator[str]:
         for version in versions_of(test.split.dataset).filter(state=VersionState.READY):
             keys = row_keys(version, by_id=test.split.by_id)[0]
             lines = [line for line, key in keys.items() if key in tested]
-            yield from _texts_of_lines(version, lines)
-
-
-def _texts_of_lines(version: Version, lines: list[int]) -> Iterator[str]:
-    rows = Row.objects.filter(version=version, line__in=lines)
-    for row in rows:
-        yield from _texts_of_row(row, version.format)
-    for raw in Response.objects.filter(row__in=rows.values("pk")).values_list("raw", flat=True):
-        if raw:
-            yield str(response_data(raw)["content"] or "")
-
-
-def _texts_of_row(row: Row, fmt: str) -> Iterator[str]:
-    messages = messages_of(json.loads(row.raw), cast(Format, fmt))
-    yield from (str(message["content"] or "") for message in messages if message["role"] != "system")
-    if reference := reference_of(row, fmt):
-        yield reference
+            yield from texts_of_rows(Row.objects.filter(version=version, line__in=lines), version.format)

@@ -13,7 +13,7 @@ from judging.metrics.models import Metric
 from judging.people.models import Item
 from judging.records.models import RunMetric
 from judging.trust.answers import Answer
-from judging.trust.dev import run_metrics_of, values_in
+from judging.trust.dev import run_metrics_of, runs_of, values_in
 from judging.trust.models import Licence, LicenceState, SealedTest
 from judging.trust.selectors import licence_state
 
@@ -31,7 +31,7 @@ class GivenLicence:
 @dataclass(frozen=True, slots=True)
 class SplitProgress:
     """`state`: being rated, closed or opened. `ratings` of `needed`, over all parts; `answers`: labelled when it was
-    closed. `licences`, newest first."""
+    closed. `judged`: whether a version has judged rows of the data set. `licences`, newest first."""
 
     test: SealedTest
     state: str
@@ -40,6 +40,7 @@ class SplitProgress:
     tested: int
     ratings: int
     needed: int
+    judged: bool
     licences: Sequence[GivenLicence]
 
     @property
@@ -84,7 +85,8 @@ def progress_of(test: SealedTest) -> SplitProgress:
     licences = Licence.objects.filter(opening__test=test).select_related("metric_version").order_by("-pk")
     given = [GivenLicence(licence, licence_state(licence)) for licence in licences]
     state = RATED if test.open else OPENED if given else CLOSED
-    return SplitProgress(test, state, parts[TRAIN], parts[DEV], parts[TEST], ratings, needed, given)
+    judged = runs_of(test.split.metric, test.split).exists()
+    return SplitProgress(test, state, parts[TRAIN], parts[DEV], parts[TEST], ratings, needed, judged, given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from evalsite.access import May, permissions, signed_in
 from evalsite.web.headers import part_wanted
 from judging.core.metric_definition import MetricDefinition
-from judging.metrics.models import Metric
+from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.trust.access import ACT, get_judge, get_test
 from judging.trust.dev import agreeing_on_dev, labels_in, rate_by_rows
@@ -63,6 +63,7 @@ def _draw(
     )
     valid = form.is_valid()
     context |= {"sources": sources, "source": source, "form": form}
+    context["alone"] = _rates_own(request, form, context["newest"])
     context["promise"] = promise_of(judge, definition, source, form.sizes(), form.chosen_overlap)
     if part_wanted(request) and "part" in request.GET:
         return render(request, "trust/_promise.html", context)
@@ -75,6 +76,12 @@ def _draw(
             messages.success(request, _("Drawn. The test is sealed until you open it."))
             return redirect("trust:align", judge.project.slug, judge.pk)
     return render(request, "trust/align.html", context, status=422 if request.method == "POST" else 200)
+
+
+def _rates_own(request: HttpRequest, form: DrawForm, newest: MetricVersion) -> bool:
+    """Whether nobody can rate but the user, who wrote the judge."""
+    user = signed_in(request)
+    return newest.created_by_id == user.pk and form.possible_raters == [user]
 
 
 def _chosen(request: HttpRequest, sources: list[Source]) -> Source | None:

@@ -10,13 +10,14 @@ _OTHERWISE = re.compile(r"\{%-?\s*(?:else|elif)\b.*?(?=\{%-?\s*endif\b)", re.DOT
 _STATEMENT = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _FRAME = re.compile(r"\s*(?:-{3,}.*|={3,}.*|</?\w+>\s*)")  # lines around what is filled in
+_ABOUT_FRAMES = re.compile(r"^.*(?:\bBEGINS?\b.*\bENDS?\b|“开始”行.*“结束”行).*$", re.MULTILINE)
 _GAP = re.compile(r"\n{3,}")
 
 
 def instruction_of(template: str, low: float, high: float, system_prompt: str | None = None) -> str:
     """The template's own words, of conditions the first case, with the ends of the scale filled in. Lines into which a
     row's texts are inserted, and those that frame them, are left out. The whole template if nothing else is left."""
-    text = _STATEMENT.sub("", _OTHERWISE.sub("", template))
+    text = _ABOUT_FRAMES.sub("", _STATEMENT.sub("", _OTHERWISE.sub("", template)))
     for name, end in (("min_score", low), ("max_score", high)):
         text = re.sub(rf"\{{\{{[^}}]*\b{name}\b[^}}]*\}}\}}", significant(end, 6), text)
     lines = _PLACEHOLDER.sub("\0", text).splitlines()

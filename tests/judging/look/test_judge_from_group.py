@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import jinja2
 import pytest
 from django.test import Client
 
+from datasets.models import Response
 from evalsite.accounts.models import Project, User
 from judging.core.builtin import builtin
 from judging.look.groups import group_create
-from judging.look.judge_from_group import Example, as_text, template_of
+from judging.look.judge_from_group import Example, as_text, examples_of, template_of
 from judging.look.models import NoteGroup, SetAside, TrainLabel
+from judging.look.results import LookResult
 from judging.metrics.editor.starting_points import definition_of, metric_saved
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_create
@@ -44,6 +48,17 @@ def group(project: Project, alice: User) -> NoteGroup:
     noted(look, alice, 2, "rude")
     noted(look, alice, 3, "", passed=True)
     return group_create(look=look, user=alice, name="Wrong date", definition="Says when.", notes=[inside.pk])
+
+
+def test_an_example_that_a_row_set_aside_repeats_is_left_out(group: NoteGroup) -> None:
+    """A prompt with it would be refused once a test holds that row."""
+    note = group.notes.get()
+    said = {"content": "As I said before, I cannot tell you anything about the year of that bridge."}
+    aside = SetAside.objects.get(version=group.look.version).rows[0]
+    examples = examples_of(LookResult(group.look).groups[0])
+    assert [example.note for example in examples] == [note.text]
+    Response.objects.filter(row__in=[aside, note.answer.row_id]).update(raw=json.dumps(said))
+    assert examples_of(LookResult(group.look).groups[0]) == []
 
 
 @pytest.fixture

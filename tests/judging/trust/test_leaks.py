@@ -14,7 +14,10 @@ from judging.metrics.models import Metric
 from judging.metrics.services import metric_edit
 from judging.records.models import Run
 from judging.trust.answers import row_keys
+from judging.trust.drawing import sealed_test_draw
+from judging.trust.models import Split
 from judging.trust.services import rows_of_test, split_draw
+from judging.trust.sources import Source
 from tests.judging.judged import JUDGE_URL
 from tests.judging.trust.conftest import ROWS
 from tests.make import a_metric, a_run, a_version
@@ -68,6 +71,15 @@ def test_a_text_of_a_test_row_in_a_later_version_is_refused_too(
     Response.objects.filter(row=row).update(raw=json.dumps({"content": LONG.upper()[::-1]}))
     with pytest.raises(ValidationError, match="holds a text of a test row"):
         metric_edit(metric=metric, definition=with_text(LONG.upper()[::-1]), based_on=1, user=None)
+
+
+def test_a_test_is_not_drawn_for_a_prompt_that_holds_its_texts(run: Run, metric: Metric) -> None:
+    """Before anybody rates: such a version could never judge the test."""
+    Response.objects.filter(row__version=run.version).update(raw=json.dumps({"content": LONG}))
+    draw = {"metric": metric, "source": Source(run.version, run), "sizes": Sizes(2, 4, 20), "user": None}
+    with pytest.raises(ValidationError, match="holds a text of a test row"):
+        sealed_test_draw(definition=with_text(LONG), **draw)
+    assert not Split.objects.exists()
 
 
 def test_other_texts_are_saved(tested: Row, metric: Metric) -> None:

@@ -10,6 +10,7 @@ from django.test import Client
 from evalsite.accounts.models import Project, User
 from judging.core.licensing import Sizes
 from judging.metrics.models import Metric
+from judging.people.assignments import raters_add
 from judging.people.models import Item
 from judging.records.models import Run
 from judging.trust.models import Licence, SealedTest
@@ -89,6 +90,27 @@ def test_a_guideline_that_names_a_model_is_refused_with_what_was_typed(
     assert "contains the model name alpha" in response.content.decode()
     assert "Is alpha good?" in response.content.decode()
     assert not SealedTest.objects.exists()
+
+
+def test_judging_the_rows_comes_before_closing(
+    page: Client, sealed: SealedTest, run: Run, metric: Metric
+) -> None:
+    """A version that has judged nothing cannot be licensed, so that is not the step after it."""
+
+    def steps() -> list[str]:
+        content = page.get(f"{BASE}{metric.pk}/").content.decode()
+        return re.findall(r'class="step" data-step="(\w+)"', content)
+
+    assert steps() == ["done", "done", "next", "later"]
+    run.metrics.update(metric_version=None)
+    assert steps() == ["done", "next", "later", "later"]
+
+
+def test_who_has_rated_goes_on_with_the_judge(sealed: SealedTest, adam: User, client_of: ClientOf) -> None:
+    assert sealed.evaluation is not None
+    raters_add(evaluation=sealed.evaluation, users=[adam], by=None)
+    desk = client_of(adam).get(f"/p/physics/desk/{sealed.evaluation.run_id}/").content.decode()
+    assert f'href="{BASE}{sealed.split.metric_id}/"' in desk
 
 
 def test_closing_says_what_it_means_and_keeps_the_labels(page: Client, sealed: SealedTest) -> None:

@@ -30,4 +30,8 @@ def test_the_system_prompt_comes_first() -> None:
 def test_a_built_in_template_keeps_its_criteria_and_no_placeholder() -> None:
     words = instruction_of(builtin("single_turn_score.en").source, 1, 10)
     assert "1." in words
-    assert not [sign for sign in ("{{", "{%", "-----") if sign in words]
+    assert not [sign for sign in ("{{", "{%", "-----", "BEGINS") if sign in words]
+
+
+def test_people_are_not_told_of_lines_that_only_a_prompt_has() -> None:
+    assert "“开始”行" not in instruction_of(builtin("single_turn_pass_fail.zh").source, 0, 1)
