@@ -199,7 +199,7 @@ def _ago(seconds: float) -> str:
     if hours < 24:
         return ngettext("%(n)s hour ago", "%(n)s hours ago", hours) % {"n": hours}
     days = hours // 24
-    return ngettext("%(n)s day ago", "%(n)s days ago", days) % {"n": days}
+    return ngettext("%(n)s day ago", "%(n)s days ago", days) % {"n": number(days)}
 
 
 @register.simple_tag

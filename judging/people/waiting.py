@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 from evalsite.access import open_projects_of
 from evalsite.accounts.models import User
 from evalsite.links import absolute_url
+from evalsite.templatetags.show import number
 from judging.people.selectors import rating_tasks
 
 
@@ -24,5 +25,5 @@ def waiting_lines(user: User) -> list[str]:
 
 
 def _line(name: str, left: int, url: str) -> str:
-    text = ngettext("%(name)s: %(n)s item", "%(name)s: %(n)s items", left) % {"name": name, "n": left}
+    text = ngettext("%(name)s: %(n)s item", "%(name)s: %(n)s items", left) % {"name": name, "n": number(left)}
     return f"{text}\n{url}" if url else text

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from datasets.models import Response, Row, Version
 from evalsite.tasks import workers
+from evalsite.templatetags.show import number
 from judging.core.candidates import CandidateModel
 from judging.core.lint import Lint
 from judging.core.statistics.means import Estimate, smallest_difference
@@ -246,7 +247,7 @@ def _note(version: Version, choice: MetricChoice) -> LintNote:
             "%(rows)s rows have no reference, but the template uses one. The judge may give no score there.",
             missing,
         )
-        sentences.append(text % {"rows": missing})
+        sentences.append(text % {"rows": number(missing)})
     return LintNote(choice, len(errors), len(warnings) + unscored, tuple(sentences), *_waits(lints))
 
 
@@ -258,7 +259,7 @@ def _rules_note(version: Version, choice: MetricChoice) -> LintNote:
         "%(rows)s row has no reference to compare with, so its answers can't be scored.",
         "%(rows)s rows have no reference to compare with, so their answers can't be scored.",
         missing,
-    ) % {"rows": missing}
+    ) % {"rows": number(missing)}
     return LintNote(choice, 0, int(missing > 0), (text,) if missing else (), *_waits([stored]))
 
 

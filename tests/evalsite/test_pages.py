@@ -34,6 +34,18 @@ def test_no_template_holds_what_the_policy_blocks(path: Path) -> None:
     assert [name for name, pattern in FORBIDDEN.items() if pattern.search(text)] == []
 
 
+def test_a_counted_number_is_shown_with_thousands_separators() -> None:
+    """`count n=rows` picks the plural; shown itself, as {{ n }}, it would be 2450 beside other pages' 2,450."""
+    counted = re.compile(r"\bcount (\w+)=\S+((?:(?!%\}).)*)%\}((?:(?!endblocktranslate).)*)", re.DOTALL)
+    raw = [
+        (path.name, name)
+        for path in TEMPLATES
+        for name, _with, text in counted.findall(path.read_text())
+        if f"{{{{ {name} }}}}" in text
+    ]
+    assert raw == []
+
+
 def test_every_head_of_a_column_has_a_name() -> None:
     nameless = re.compile(r"<th\b[^>]*></th>")
     assert [path.name for path in TEMPLATES if nameless.search(path.read_text())] == []

@@ -260,7 +260,7 @@ def more(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _added(count: int) -> str:
-    return ngettext("%(n)s rater added.", "%(n)s raters added.", count) % {"n": count}
+    return ngettext("%(n)s rater added.", "%(n)s raters added.", count) % {"n": number(count)}
 
 
 def _manages(request: HttpRequest, evaluation: Evaluation) -> bool:

@@ -18,6 +18,7 @@ from django.db.models import Count, Q
 from django.utils.translation import ngettext
 
 from datasets.core.variables import conversation_for, reference_in, response_data
+from evalsite.templatetags.show import number
 from judging.core.metric_definition import MetricDefinition
 from judging.core.values import SCORED
 from judging.filters.conditions import matching
@@ -263,13 +264,13 @@ def not_held_sentences(run: Run, filters: Filters, form: str) -> list[str]:
     )
     sentences = []
     if count := counts["compared"]:
-        sentences.append(ngettext("%(n)s comparison.", "%(n)s comparisons.", count) % {"n": count})
+        sentences.append(ngettext("%(n)s comparison.", "%(n)s comparisons.", count) % {"n": number(count)})
     if count := counts["unscored"]:
         text = ngettext("%(n)s judgement without a value.", "%(n)s judgements without a value.", count)
-        sentences.append(text % {"n": count})
+        sentences.append(text % {"n": number(count)})
     if form == "every_eval_ever" and (count := counts["labels"]):
         text = ngettext(
             "%(n)s category that is not a number.", "%(n)s categories that are not numbers.", count
         )
-        sentences.append(text % {"n": count})
+        sentences.append(text % {"n": number(count)})
     return sentences
