@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from datasets.core.kinds import BOTH_BAD, CHECKLIST, SCORE, SPANS
+from evalsite.names import with_names
 from evalsite.rounding import significant
 from judging.core.people.criteria import (
     CANNOT_TELL,
@@ -97,7 +98,7 @@ def value_label(criterion: Criterion, value: Value, names: Sequence[str] = ()) -
     if not criterion.compares:
         return text
     if len(names) > 1 and text in _NAMED:
-        return str(_NAMED[text]) % {"a": names[0], "b": names[1]}
+        return with_names(str(_NAMED[text]), {"a": names[0], "b": names[1]})
     return str(_COMPARED.get(text, text))
 
 

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from evalsite.names import fitted
 from evalsite.templatetags.show import number
 from judging.core.charts.series import mark
 from judging.core.statistics.frame import ScaledMetric
@@ -136,11 +137,12 @@ def short_sentence(headline: Headline) -> str:
     if headline.code == "contradicted":
         return _("People contradict the judge")
     if headline.code == "leads":
-        return _("{name} leads").format(name=names[0])
+        return fitted(_("{name} leads"), {"name": names[0]}).format(name=names[0])
     if headline.code == "nothing":
         return names[0] if names else _no_mean(headline)
     template = _("{names} are equal") if headline.code == "equal" else _("{names} can't be told apart")
-    return template.format(names=names_of(names, shown=2))
+    shown = names_of(names, shown=2)
+    return fitted(template, {"names": shown}).format(names=shown)
 
 
 def _no_mean(headline: Headline) -> str:
@@ -155,14 +157,15 @@ def _written(headline: Headline, values: ValueFormat, style: Style) -> str:
     if not headline.candidates:
         return style.fill("{sentence}", sentence=_no_mean(headline))
     others = headline.others or headline.candidates[1:]
-    standing = style.fill(
-        str(_templates(headline)[headline.standing]),
-        name=style.name(headline.candidates[0]),
-        names=names_of(headline.candidates),
-        other=others[0] if others else "",
-        figure=_figure(headline, values, style),
-        by=author_name(headline.by),
-    )
+    names = {
+        "name": headline.candidates[0],
+        "names": names_of(headline.candidates),
+        "other": others[0] if others else "",
+        "by": author_name(headline.by),
+    }
+    template = fitted(str(_templates(headline)[headline.standing]), names)
+    figure = _figure(headline, values, style)
+    standing = style.fill(template, **{**names, "name": style.name(names["name"]), "figure": figure})
     if headline.gap is None:
         return standing
     first = _contradiction(headline.gap, values, style, compared=bool(headline.by))

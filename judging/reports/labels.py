@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
+from evalsite.names import with_names
 from evalsite.rounding import adding_up, exact, fixed, fixed_percent, significant
 from evalsite.templatetags.show import NONE, number, percent, percents
 from judging.core.charts.axis import tick_text
@@ -123,10 +124,12 @@ def names_of(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     comma = pgettext("between names", ", ")
     if len(names) > shown:
         rest = len(names) - shown + 1
-        return _("%(names)s and %(n)s others") % {"names": comma.join(names[: shown - 1]), "n": rest}
+        return with_names(
+            _("%(names)s and %(n)s others"), {"names": comma.join(names[: shown - 1]), "n": rest}
+        )
     if len(names) == 1:
         return names[0]
-    return _("%(names)s and %(last)s") % {"names": comma.join(names[:-1]), "last": names[-1]}
+    return with_names(_("%(names)s and %(last)s"), {"names": comma.join(names[:-1]), "last": names[-1]})
 
 
 def note_sentences(
@@ -207,7 +210,7 @@ def verdict(pair: Mapping[str, Any]) -> str:
         return _("too few shared items")
     if not pair["distinguishable"]:
         return _("no significant difference")
-    return _("%(name)s is higher") % {"name": pair["a"] if pair["difference"] > 0 else pair["b"]}
+    return with_names(_("%(name)s is higher"), {"name": pair["a"] if pair["difference"] > 0 else pair["b"]})
 
 
 def sentence_space() -> str:
@@ -390,9 +393,9 @@ def refusal(code: str) -> str:
 def step_names(a: str, b: str) -> dict[str, str]:
     """Labels of the five verdicts on a pair."""
     return {
-        "A>>B": _("%(name)s much better") % {"name": a},
-        "A>B": _("%(name)s better") % {"name": a},
+        "A>>B": with_names(_("%(name)s much better"), {"name": a}),
+        "A>B": with_names(_("%(name)s better"), {"name": a}),
         "A=B": _("tie"),
-        "B>A": _("%(name)s better") % {"name": b},
-        "B>>A": _("%(name)s much better") % {"name": b},
+        "B>A": with_names(_("%(name)s better"), {"name": b}),
+        "B>>A": with_names(_("%(name)s much better"), {"name": b}),
     }

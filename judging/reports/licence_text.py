@@ -8,7 +8,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from evalsite.names import with_names
 from evalsite.templatetags.show import number, percent
+from judging.reports.labels import sentence_space
 from judging.transfer.results_import.opened import evidence_sentences
 
 
@@ -18,7 +20,9 @@ def licence_sentence(entry: Mapping[str, Any]) -> str:
     said = _standing(entry)
     if entry["state"] == "none":
         return said
-    return " ".join([said, _measured(entry), *([] if entry["here"] else [_("Measured on other data.")])])
+    return sentence_space().join(
+        [said, _measured(entry), *([] if entry["here"] else [_("Measured on other data.")])]
+    )
 
 
 def evidence_and_licences(evidence: Mapping[str, Any]) -> list[str]:
@@ -26,19 +30,22 @@ def evidence_and_licences(evidence: Mapping[str, Any]) -> list[str]:
     here. `evidence`: of the document."""
     given = [entry for entry in evidence.get("licences", ()) if entry["state"] != "none"]
     licences = [f"{entry['metric']}: {licence_sentence(entry)}" for entry in given]
-    said = [_("What it says of its judges counts nowhere here: “%(said)s”") % {"said": " ".join(licences)}]
+    said = [
+        _("What it says of its judges counts nowhere here: “%(said)s”")
+        % {"said": sentence_space().join(licences)}
+    ]
     return [*evidence_sentences(evidence), *(said if licences else [])]
 
 
 def _standing(entry: Mapping[str, Any]) -> str:
     names = {"judge": entry["judge"], "reason": entry["reason"]}
     if entry["state"] == "valid":
-        return _ALLOWED[entry["use"]]() % names
+        return with_names(_ALLOWED[entry["use"]](), names)
     if entry["state"] == "suspended":
-        return _("The licence of the judge %(judge)s is suspended: %(reason)s") % names
+        return with_names(_("The licence of the judge %(judge)s is suspended: %(reason)s"), names)
     if entry["state"] == "lapsed":
-        return _("The licence of the judge %(judge)s has lapsed.") % names
-    return _("The judge %(judge)s has no licence: no sealed test was opened for it.") % names
+        return with_names(_("The licence of the judge %(judge)s has lapsed."), names)
+    return with_names(_("The judge %(judge)s has no licence: no sealed test was opened for it."), names)
 
 
 _ALLOWED: dict[str | None, Callable[[], str]] = {
@@ -68,4 +75,4 @@ def _measured(entry: Mapping[str, Any]) -> str:
             "Measured on %(dataset)s v%(version)s, %(n)s items, of which people failed %(failures)s.",
             entry["items"],
         )
-    return text % names
+    return with_names(text, names)

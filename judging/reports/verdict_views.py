@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from datasets.core.kinds import BOTH_BAD
+from evalsite.names import with_names
 from evalsite.web.paging import paged
 from judging.core.statistics.drill_down import (
     LOSSES,
@@ -130,9 +131,11 @@ def _outcome_tabs(every: Comparisons, query: Mapping[str, str]) -> list[Tab]:
     a, b, outcome = query["a"], query["b"], query["outcome"]
     names = {
         "": _("All"),
-        WINS: _("%(name)s wins") % {"name": a},
+        WINS: with_names(_("%(name)s wins"), {"name": a}),
         TIES: _("Ties"),
-        LOSSES: _("%(name)s wins") % {"name": b} if b else _("%(name)s loses") % {"name": a},
+        LOSSES: with_names(_("%(name)s wins"), {"name": b})
+        if b
+        else with_names(_("%(name)s loses"), {"name": a}),
         BOTH_BAD: pgettext("verdict", "Both bad"),
         UNSETTLED: _("Unsettled"),
     }
