@@ -10,10 +10,10 @@ from datasets.models import Response
 from evalsite.truncation import truncate
 from judging.core.statistics.drill_down import ABOUT, Paired, value_key
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.values import Value, scale_level
+from judging.core.values import Value, scale_level, verdict_code
 from judging.filters.addresses import judgement_url
 from judging.filters.conditions import by_response
-from judging.messages import verdict_texts
+from judging.messages import pass_or_fail, verdict_texts
 from judging.people.models import Adjudication, Assignment
 from judging.people.selectors import evaluations_of
 from judging.records.models import Judgement, JudgeReply, Run
@@ -62,8 +62,13 @@ class ComparedAnswer:
 
 def pills(values: Sequence[Value], metric: ScaledMetric) -> list[ValuePill]:
     """The values of a column."""
-    texts = verdict_texts(values)
-    return [ValuePill(text, _level(value, metric)) for value, text in zip(values, texts, strict=True)]
+    texts = zip(values, verdict_texts(values), strict=True)
+    return [ValuePill(_verdict(value, metric) or text, _level(value, metric)) for value, text in texts]
+
+
+def _verdict(value: Value, metric: ScaledMetric) -> str:
+    """What a number of a comparison with the reference stands for, such as A=B; '' for anything else."""
+    return verdict_code(value) if metric.compares else ""
 
 
 def _level(value: Value, metric: ScaledMetric) -> int | None:
@@ -201,16 +206,22 @@ def _beginning(text: str) -> str:
     return truncate(text.strip(), REASON)
 
 
-def choices(paired: Paired, values: Sequence[Value], chosen: str) -> list[tuple[str, str]]:
+def choices(
+    paired: Paired, values: Sequence[Value], chosen: str, metric: ScaledMetric
+) -> list[tuple[str, str]]:
     """The values of a menu, lowest first, including the chosen one: (in the query, label)."""
     rounded = paired.numeric and (paired.rounded or len(set(values)) > MOST_CHOICES)
     by_key = {value_key(value, rounded=rounded): value for value in sorted(set(values), key=_rank)}
     keys = list(by_key)[:MOST_CHOICES]
     if chosen and chosen not in keys:
         keys.append(chosen)
-    return [
-        (key, f"≈ {key.removeprefix(ABOUT)}" if paired.numeric and key[0] == ABOUT else key) for key in keys
-    ]
+    return [(key, _choice_label(paired, key, by_key.get(key, key), metric)) for key in keys]
+
+
+def _choice_label(paired: Paired, key: str, value: Value, metric: ScaledMetric) -> str:
+    if paired.numeric and key[0] == ABOUT:
+        return f"≈ {key.removeprefix(ABOUT)}"
+    return pass_or_fail(value) if isinstance(value, bool) else _verdict(value, metric) or key
 
 
 def _rank(value: Value) -> tuple[float, str]:

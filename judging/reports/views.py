@@ -11,12 +11,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django_htmx.http import HttpResponseClientRefresh
 
+from datasets.models import Response
 from evalsite.tasks import workers
 from evalsite.web.headers import download_headers, file_stem, part_wanted
 from evalsite.web.paging import paged
 from judging.core.charts.svg import as_file
 from judging.core.statistics.drill_down import Paired
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.values import verdict_code
+from judging.messages import pass_or_fail
 from judging.people.access import rates_here
 from judging.records.access import get_run
 from judging.records.models import Run
@@ -178,8 +181,8 @@ def agreement(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "judge_name": author_name(query["judge"]),
         "made_at": stored.outdated_since(run),
         "paired": paired,
-        "judge_values": choices(paired, paired.judge, query["judge_value"]),
-        "people_values": choices(paired, paired.people, query["people_value"]),
+        "judge_values": choices(paired, paired.judge, query["judge_value"], metric),
+        "people_values": choices(paired, paired.people, query["people_value"], metric),
         "items": compared_answers(run, metric, query["judge"], paired, here, reasons=True),
         "several_answers": max(paired.responses, default=1) > 1,
     }
@@ -218,7 +221,7 @@ def pair(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "made_at": stored.outdated_since(run),
         "counts": items.counts(),
         "all": len(items),
-        "items": _item_rows(run, here, query),
+        "items": _item_rows(run, stored.figures.kind(query["metric"]), here, query),
     }
     return render(request, "reports/pair.html", context)
 
@@ -234,20 +237,45 @@ def _shared_items(run: Run, figures: Figures, query: dict[str, str]) -> PairItem
     return None if means is None else pair_items(*means)
 
 
-def _item_rows(run: Run, items: list[PairItem], query: dict[str, str]) -> list[dict[str, Any]]:
+def _item_rows(
+    run: Run, kind: str | None, items: list[PairItem], query: dict[str, str]
+) -> list[dict[str, Any]]:
     """The items with their question, and links to the judgements of both sides."""
-    questions, links = selectors.questions_of(run, [item.line for item in items]), Links.of(run)
+    lines = [item.line for item in items]
+    questions, links = selectors.questions_of(run, lines), Links.of(run)
     a, b, scale = query["a"], query["b"], metric_named(run, query["metric"])
-    values = ValueFormat.of("number", scale.low, scale.high)
+    values = ValueFormat.of(kind, scale.low, scale.high)
+    several = _answered_twice(run, lines)
+
+    def shown(name: str, line: int, mean: float) -> str:
+        verdict = "" if (name, line) in several else _verdict(mean, kind, scale)
+        return verdict or values.text(mean)
+
     return [
         {
             "line": item.line,
             "question": questions.get(item.line, ""),
-            "a": values.text(item.a),
-            "b": values.text(item.b),
+            "a": shown(a, item.line, item.a),
+            "b": shown(b, item.line, item.b),
             "difference": values.signed(item.difference),
             "a_url": links.to(a, query["metric"], line=item.line),
             "b_url": links.to(b, query["metric"], line=item.line),
         }
         for item in items
     ]
+
+
+def _answered_twice(run: Run, lines: Sequence[int]) -> set[tuple[str, int]]:
+    """(candidate, row) of several answers, whose value is a mean."""
+    names = selectors.candidates_of(run)
+    second = Response.objects.filter(
+        row__version=run.version_id, row__line__in=lines, candidate__in=list(names), number=2
+    )
+    return {(names[candidate], line) for candidate, line in second.values_list("candidate_id", "row__line")}
+
+
+def _verdict(mean: float, kind: str | None, scale: ScaledMetric) -> str:
+    """The verdict that the value of a single answer is; '' for a score."""
+    if scale.compares:
+        return verdict_code(mean)
+    return pass_or_fail(mean == 1) if kind == "bool" and mean in (0, 1) else ""

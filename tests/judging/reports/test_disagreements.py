@@ -15,8 +15,9 @@ from judging.people.models import Evaluation
 from judging.records.models import Run
 from judging.reports.figures import FEW
 from tests.conftest import ClientOf
-from tests.judging.judged import a_judged_run, said
+from tests.judging.judged import JUDGE_URL, a_judged_run, said
 from tests.judging.people.make import about, give, rate_each
+from tests.make import a_metric
 
 pytestmark = pytest.mark.django_db
 ROWS = 6
@@ -99,6 +100,17 @@ def test_it_is_filtered_by_both_values(
     client_of: ClientOf, alice: User, run: Run, rated: Evaluation, asked: dict[str, str], found: list[int]
 ) -> None:
     assert lines(listed(client_of, alice, run, **asked)) == found
+
+
+def test_a_menu_of_verdicts_has_their_names(
+    client_of: ClientOf, alice: User, project: Project, rita: User
+) -> None:
+    metric = a_metric(JUDGE_URL, gives="pass_fail")
+    run = a_judged_run(project, lambda place: said(place > 0), rows=2, models=["alpha"], metric=metric)
+    rate_each(
+        about(run, [rita], criteria=[Criterion(name=metric.name, scale="pass_fail")]), rita, lambda item: True
+    )
+    assert listed(client_of, alice, run).context["judge_values"] == [("false", "Fail"), ("true", "Pass")]
 
 
 def test_it_has_the_reasons_of_the_judge_and_of_people(

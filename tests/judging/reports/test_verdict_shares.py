@@ -7,14 +7,17 @@ import io
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.records.models import Run
 from judging.reports import files
+from judging.reports.figures import for_page
 from judging.reports.services import report_document
 from judging.reports.text_report import plain_report
 from judging.reports.verdict_shares import verdicts_of
+from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.judging.working import work
 from tests.make import a_comparison, a_metric, a_run, a_version
@@ -83,3 +86,33 @@ def test_a_report_s_sheet_has_the_shares(compared: Run) -> None:
     sheet = files.report_sheet(compared)
     lines = [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
     assert [line["unsettled_share"] for line in lines if line["part"] == "side_by_side"] == [0.75, 0.75]
+
+
+@pytest.mark.django_db
+def test_the_items_of_a_pair_show_verdicts_of_comparisons_with_the_reference(
+    project: Project, client_of: ClientOf, alice: User
+) -> None:
+    metric = a_metric(JUDGE_URL, gives="comparison", max_score=5)
+    run = judge(a_run(a_version(project, 2), metric), lambda place: said([3, 1, 5, 3][place]))
+    for_page(run)
+    address = reverse("runs:report_pair", args=(project.slug, run.pk))
+    items = client_of(alice).get(address, {"metric": metric.name, "a": "alpha", "b": "beta"}).context["items"]
+    assert sorted((item["line"], item["a"], item["b"]) for item in items) == [
+        (1, "A=B", "A>>B"),
+        (2, "B>>A", "A=B"),
+    ]
+
+
+@pytest.mark.parametrize(("answers", "shown"), [(1, "Pass"), (2, "100.0 %")])
+@pytest.mark.django_db
+def test_a_pass_is_a_word_and_the_mean_of_several_answers_a_rate(
+    project: Project, client_of: ClientOf, alice: User, answers: int, shown: str
+) -> None:
+    metric = a_metric(JUDGE_URL, gives="pass_fail")
+    run = judge(a_run(a_version(project, 1, answers=answers), metric), lambda _place: said(True))
+    for_page(run)
+    address = reverse("runs:report_pair", args=(project.slug, run.pk))
+    (item,) = (
+        client_of(alice).get(address, {"metric": metric.name, "a": "alpha", "b": "beta"}).context["items"]
+    )
+    assert item["a"] == shown
