@@ -123,7 +123,7 @@ def test_a_study_from_the_pasted_list_to_the_payment_sheet(
     english.send(f"{token}/question/", text="Does style count?")
     english.send(f"{token}/skip/", reason="unclear", seconds=5)
     english.rate_all(BEST, 4)
-    assert "1 个问题" in organiser.get("/p/physics/evaluations/").text
+    assert "1 个提问" in organiser.get("/p/physics/evaluations/").text
     question = Question.objects.get()
     organiser.post(f"{address}questions/{question.pk}/answer/", {"answer": "Only the facts.", "to_all": "1"})
     assert "Only the facts." in chinese.client.get(desk_path).text
