@@ -72,13 +72,16 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     context["unusable"] = selectors.unusable_versions(project)
     if version is None or not choices:
         return render(request, "runs/new.html", context)
+    metric = request.GET.get("metric", "")
     draft = form_draft(request, project, "run", f"version-{version.pk}")
+    if draft.data is not None and metric and metric not in draft.data.getlist("metrics"):
+        draft = replace(draft, data=None)  # a link to this metric leads to it, whatever was typed for others
     form = RunForm(
         draft.data or _sent(request),
         versions=versions,
         version=version,
         choices=choices,
-        metric=request.GET.get("metric", ""),
+        metric=metric,
         endpoints=endpoints_of(project),
     )
     valid = form.is_valid()

@@ -44,11 +44,11 @@ def criteria_of_people(
         votes[answer].append(met_of(checklist))
     for answer, checklist in (*_checklists(adjudicated, keys), *_adjudicated(run, run_metric, keys)):
         decided[answer] = PeoplesCriteria(met_of(checklist), ADJUDICATED)
-    given = {
+    by_vote = {
         answer: PeoplesCriteria(majority(met), MAJORITY if len(met) > 1 else ONE)
         for answer, met in votes.items()
     }
-    return given | decided
+    return by_vote | decided
 
 
 def majority(votes: Iterable[Met]) -> Met:

@@ -103,15 +103,15 @@ def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
     looked: dict[Answer, Label] = {}
     if TRAIN in parts:
         looked = {answer: Label(label.passed, ONE) for answer, label in looked_labels(split).items()}
-    given = _given(split)
-    if given is None:
+    rated = _rated_criterion(split)
+    if rated is None:
         return looked
-    keys = keys_in(split, given.run, *parts)
-    verdicts, _metric = verdicts_of(given.run, given, lines=keys)
+    keys = keys_in(split, rated.run, *parts)
+    verdicts, _metric = verdicts_of(rated.run, rated, lines=keys)
     return looked | labels_of(verdicts, keys)
 
 
-def _given(split: Split) -> RunMetric | None:
+def _rated_criterion(split: Split) -> RunMetric | None:
     """Under which people's verdicts are stored; None if they were deleted."""
     run = split.test.labelled_run
     return run.metrics.select_related("run__version").filter(name=split.criterion).first() if run else None
@@ -157,10 +157,10 @@ def agreeing_on_dev(split: Split, run_metric: RunMetric, labels: Mapping[Answer,
 
 
 def _agreeing_criteria(split: Split, run_metric: RunMetric, *parts: str) -> dict[AnswersCriterion, bool]:
-    given = _given(split)
-    if given is None:
+    rated = _rated_criterion(split)
+    if rated is None:
         return {}
-    people = criteria_of_people(given.run, given, keys_in(split, given.run, *parts))
+    people = criteria_of_people(rated.run, rated, keys_in(split, rated.run, *parts))
     judged = judged_criteria(run_metric, keys_in(split, run_metric.run, *parts))
     return {
         AnswersCriterion(answer, criterion): judged[answer][criterion] == met

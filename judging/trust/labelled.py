@@ -77,10 +77,10 @@ class Labels:
 def labels_for(metric: Metric, definition: MetricDefinition, source: AnswerSource) -> list[Labels]:
     """Evenly drawn labels on the source's version that are what the metric gives: those under its name first, then the
     newest."""
-    given = RunMetric.objects.filter(run__project=metric.project, run__kind__in=(PEOPLE, IMPORTED))
-    given = given.filter(run__version=source.version, run__archived_at=None, run__deleted_at=None)
-    given = given.select_related("run").order_by("-run", "number")[:SEARCHED]
-    fitting = [each for each in given if _fits(definition, scale_of_people(each))]
+    rated = RunMetric.objects.filter(run__project=metric.project, run__kind__in=(PEOPLE, IMPORTED))
+    rated = rated.filter(run__version=source.version, run__archived_at=None, run__deleted_at=None)
+    rated = rated.select_related("run").order_by("-run", "number")[:SEARCHED]
+    fitting = [each for each in rated if _fits(definition, scale_of_people(each))]
     return sorted(_even(fitting), key=lambda labels: labels.run_metric.name != metric.name)
 
 

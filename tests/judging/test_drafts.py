@@ -121,6 +121,17 @@ def test_a_new_run_opens_on_the_data_set_of_its_draft(
     assert "This field is required" not in page.text
 
 
+def test_a_link_to_a_metric_opens_a_new_run_with_it_whatever_the_draft_says(
+    alice: User, metric: Metric, project: Project, client_of: ClientOf
+) -> None:
+    client, data, mine = client_of(alice), a_version(project), metric.versions.get().pk
+    keep(client, "run", f"version-{data.pk}", version=data.pk, name="Half", metrics="0")
+    link = f"/p/physics/runs/new/?version={data.pk}&metric={mine}"
+    assert 'value="Half"' not in client.get(link).text
+    keep(client, "run", f"version-{data.pk}", version=data.pk, name="Half", metrics=mine)
+    assert 'value="Half"' in client.get(link).text
+
+
 def test_a_new_evaluation_comes_back_with_its_criteria(
     alice: User, rita: User, project: Project, client_of: ClientOf
 ) -> None:
