@@ -16,8 +16,9 @@ from datasets.models import Candidate, Response, Row
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
-from judging.core.people.gold import Accepted, within
+from judging.core.people.gold import SUM_WITHIN, Accepted, KnownSpans, within
 from judging.core.people.parts import UnknownLine
+from judging.core.people.spans import MOST_SPANS, SEVERITIES, text_of_records
 from judging.core.values import Value
 from judging.people.assignments import audit, locked, release
 from judging.people.item_criteria import criteria_for, judgements_each, ranking_by_name
@@ -30,6 +31,8 @@ from judging.records.seal import in_split
 
 LONGEST_FILE = 20_000_000
 LONGEST_REASON = 5_000
+MOST_OFF = -MOST_SPANS * min(SEVERITIES)
+"""The most by which a sum of severities can be off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +124,8 @@ def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any], 
     """The item with its known values, {criterion name: value}; `A` is its response. Nothing is saved.
 
     Instead of a value there may be a list of accepted ones, the expected one first, or {"value": 4, "within": 1}, which
-    also accepts what is one step away. A ranking may be {candidate: place}. Raises ValidationError with a message for
-    users.
+    also accepts what is one step away. A ranking may be {candidate: place}. Spans are records or their text; `within`
+    is how far the sum may be off. Raises ValidationError with a message for users.
     """
     criteria = criteria_for(evaluation, item)
     if item.is_ranked:
@@ -215,7 +218,7 @@ def _gold_values(criteria: Mapping[int, Criterion], values: Mapping[str, Any]) -
 def _accepted(criterion: Criterion, sent: Any) -> Accepted | None:
     """The accepted values of a criterion, checked; None if there is none. See `gold_of_item`."""
     if criterion.marks_spans:
-        raise ValidationError(_("%(name)s: marked spans can't be gold.") % {"name": criterion.name})
+        return _known_spans(criterion, sent)
     if isinstance(sent, dict):
         steps = sent.get("within", 0)
         if not sent.keys() <= {"value", "within"} or type(steps) is not int or not 0 <= steps < 10:
@@ -230,6 +233,17 @@ def _accepted(criterion: Criterion, sent: Any) -> Accepted | None:
     checked = [value for entry in sent if (value := _checked(criterion, entry)) is not None]
     values = [value for place, value in enumerate(checked) if value not in checked[:place]]
     return values if len(values) > 1 else next(iter(values), None)
+
+
+def _known_spans(criterion: Criterion, sent: Any) -> KnownSpans | None:
+    known = sent if isinstance(sent, dict) else {"value": sent}
+    within = known.get("within", SUM_WITHIN)
+    if not known.keys() <= {"value", "within"} or type(within) is not int or not 0 <= within <= MOST_OFF:
+        text = _("%(name)s: give a list of spans, or value and within (0 to %(most)s).")
+        raise ValidationError(text % {"name": criterion.name, "most": MOST_OFF})
+    value = known.get("value")
+    spans = _checked(criterion, text_of_records(value) if isinstance(value, list) else value)
+    return None if spans is None else KnownSpans(spans=str(spans), within=within)
 
 
 def _checked(criterion: Criterion, value: Any) -> Value | None:

@@ -12,6 +12,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
+from judging.core.people.gold import accepted_for_files
 from judging.people.access import get_evaluation, get_item, get_rater
 from judging.people.gold import LONGEST_REASON, gold_add, gold_change, gold_of_item, gold_remove, item_at
 from judging.people.gold_rule import gold_items_right, gold_rule_change, rater_pause, rater_resume
@@ -27,7 +28,8 @@ GOLD = f"{EVALUATION}/gold"
 
 class KnownIn(Schema):
     """`values`: by criterion a value, a list of accepted ones (the expected one first), or {value, within}, which also
-    accepts what is so many steps away."""
+    accepts what is so many steps away. Of marked spans a list of {start, end, label, severity}, or {value, within} with
+    it as the value and how far the sum may be off."""
 
     values: dict[str, Any]
     reason: str = Field("", max_length=LONGEST_REASON)
@@ -184,7 +186,10 @@ def _gold_out(evaluation: Evaluation, item: Item) -> dict[str, Any]:
         "row": item.row.line,
         "a": item.response.candidate.name,
         "b": item.other_response.candidate.name if item.other_response else None,
-        "values": {criteria[number].name: accepted for number, accepted in values_of(item.gold).items()},
+        "values": {
+            criteria[number].name: accepted_for_files(accepted)
+            for number, accepted in values_of(item.gold).items()
+        },
         "reason": item.gold_reason,
         "removed": item.gold_removed,
     }

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.functional import Promise
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
@@ -119,6 +120,16 @@ def spans_label(value: Value) -> str:
     return " · ".join(filter(None, (signed(sum_of(value)), ", ".join(labels))))
 
 
+def spans_quoted(value: Value, content: str) -> str:
+    """The sum of spans, and each with the passage of the answer that it marks."""
+    spans = spans_of(str(value))
+    quoted = [
+        f"{span.label} {signed(span.severity)} “{Truncator(content[span.start : span.end]).chars(60)}”"
+        for span in spans
+    ]
+    return " · ".join((signed(sum_of(str(value))), *quoted))
+
+
 def signed(value: Value) -> str:
     """A number with a minus sign instead of a hyphen."""
     return value_text(value).replace("-", "−")
@@ -155,12 +166,16 @@ def labelled_gold(
     """Known answers as (criterion's name, expected value as text with the others that are accepted)."""
     labelled = []
     for number in sorted(known):
-        values = accepted_values(known[number])
+        accepted = known[number]
+        values = accepted_values(accepted)
         first = labelled_values(criteria, {number: values[0]}, names)
         more = ", ".join(value_label(criteria[number], value, names) for value in values[1:])
         if more:
             both = _("%(value)s (also accepted: %(more)s)")
             first = [(name, both % {"value": text, "more": more}) for name, text in first]
+        if isinstance(accepted, dict):
+            sums = _("%(value)s (sum within %(n)s)")
+            first = [(name, sums % {"value": text, "n": accepted["within"]}) for name, text in first]
         labelled += first
     return labelled
 

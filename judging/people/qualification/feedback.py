@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judging.core.people.criteria import as_shown
+from judging.core.people.criteria import Criterion, as_shown
 from judging.core.people.gold import accepted_values, is_hit
-from judging.people.item_criteria import criteria_for
-from judging.people.labels import value_label, values_of
+from judging.core.values import Value
+from judging.people.item_criteria import content_of, criteria_for
+from judging.people.labels import spans_quoted, value_label, values_of
 from judging.people.models import Assignment
 from judging.people.qualification.models import EntryAssignment
 
@@ -41,12 +42,18 @@ def training_feedback(assignment: Assignment) -> TrainingFeedback | None:
     for number, accepted in values_of(assignment.item.gold).items():
         if (criterion := criteria.get(number)) is None:
             continue
-        labels = [
-            value_label(criterion, as_shown(criteria, {number: value}, first, order)[number])
-            for value in accepted_values(accepted)
+        shown = [
+            as_shown(criteria, {number: value}, first, order)[number] for value in accepted_values(accepted)
         ]
+        labels = [_label(assignment, criterion, value) for value in shown]
         mine = as_shown(criteria, {number: own[number]}, first, order) if number in own else {}
-        label = value_label(criterion, mine[number]) if mine else ""
+        label = _label(assignment, criterion, mine[number]) if mine else ""
         hit = is_hit(accepted, own.get(number))
         parts.append(CriterionFeedback(criterion.name, labels[0], labels[1:], label, hit))
     return TrainingFeedback(parts, assignment.item.gold_reason)
+
+
+def _label(assignment: Assignment, criterion: Criterion, value: Value) -> str:
+    if criterion.marks_spans:
+        return spans_quoted(value, content_of(assignment.item))
+    return value_label(criterion, value)

@@ -31,7 +31,7 @@ from judging.people.attention import with_attention
 from judging.people.blindness import HIDEABLE, sides_of, sides_rename
 from judging.people.forms import SidesForm
 from judging.people.inviting.offers import offers_to
-from judging.people.item_criteria import criteria_for
+from judging.people.item_criteria import content_of, criteria_for
 from judging.people.item_view import shown_in
 from judging.people.labels import (
     bad_line_sentence,
@@ -300,7 +300,8 @@ def _item_context(evaluation: Evaluation, item: Item) -> dict[str, Any]:
         "sealed": ratings.count() + decisions.count() if sealed else 0,
         "kinds": labelled_kinds(criteria, item_kinds(evaluation, [item.pk]).get(item.pk, {})),
         "gold": labelled_gold(criteria, values_of(item.gold), names),
-        "gold_possible": not all(criterion.is_written for criterion in criteria.values()),
+        "gold_possible": any(not each.is_written or each.marks_spans for each in criteria.values()),
+        "content": content_of(item),
         "values_form": GoldValuesForm(None, criteria=criteria) if item.counts and not item.assigned else None,
         "others": active.exclude(assignments__item=item).select_related("user"),
     }

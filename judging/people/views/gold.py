@@ -21,13 +21,14 @@ from datasets.models import Candidate
 from evalsite.access import May, signed_in
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
-from judging.core.people.gold import Accepted, accepted_values
+from judging.core.people.gold import SUM_WITHIN, Accepted, accepted_values
 from judging.core.people.parts import joined, parts_of, split
 from judging.people.access import get_evaluation, get_item
 from judging.people.forms import OneCandidate
 from judging.people.gold import (
     LONGEST_FILE,
     LONGEST_REASON,
+    MOST_OFF,
     WrongLine,
     gold_add,
     gold_change,
@@ -37,9 +38,9 @@ from judging.people.gold import (
     item_at,
 )
 from judging.people.gold_rule import gold_rule_change
-from judging.people.item_criteria import criteria_for
+from judging.people.item_criteria import content_of, criteria_for
 from judging.people.item_view import shown_in
-from judging.people.labels import labelled_gold, value_label, values_of
+from judging.people.labels import SEVERITY_NAMES, labelled_gold, value_label, values_of
 from judging.people.models import Evaluation, GoldRule, Item, Scheme
 from judging.people.quota import gold_supply
 from judging.people.selectors import items_page
@@ -84,6 +85,7 @@ class GoldValuesForm(forms.Form):
         super().__init__(data, initial=_initial(criteria, values or {}) | {"reason": reason})
         self.criteria = criteria
         self.parts = [part for part in parts_of(criteria) if not part.criterion.is_written]
+        self.spans = [(number, criterion) for number, criterion in criteria.items() if criterion.marks_spans]
         for part in self.parts:
             criterion = part.criterion
             choices = [
@@ -100,6 +102,17 @@ class GoldValuesForm(forms.Form):
                     required=False,
                     widget=forms.CheckboxSelectMultiple,
                 )
+        for number, criterion in self.spans:
+            self.fields[f"within_{number}"] = forms.IntegerField(
+                label=_("%(name)s: the sum may be off by") % {"name": criterion.name},
+                min_value=0,
+                max_value=MOST_OFF,
+                initial=SUM_WITHIN,
+                help_text=_(
+                    "A rating is right when it marks each of these places with the same label, and the sums differ by "
+                    "no more than this."
+                ),
+            )
         self.fields["reason"] = forms.CharField(
             label=_("Reason"),
             required=False,
@@ -123,7 +136,24 @@ class GoldValuesForm(forms.Form):
             if also and part.key in by_key:
                 others = [part.criterion.choices[int(place)] for place in also]
                 named[part.criterion.name] = [by_key[part.key], *others]
+        for number, criterion in self.spans:
+            if marked := self.marked(number):
+                named[criterion.name] = {"value": marked, "within": self.cleaned_data[f"within_{number}"]}
         return named
+
+    def marked(self, number: int) -> str:
+        """The spans as the marking sends them, or those that are known; '' for none."""
+        if self.is_bound:
+            return str(self.data.get(f"v{number}", "")).strip()
+        return str(self.initial.get(f"v{number}", ""))
+
+    def span_parts(self) -> list[dict[str, Any]]:
+        """What `people/_verdict_parts.html` needs for marking."""
+        severities = [(severity, *told) for severity, told in SEVERITY_NAMES.items()]
+        return [
+            {"key": number, "criterion": criterion, "text": self.marked(number), "severities": severities}
+            for number, criterion in self.spans
+        ]
 
     @property
     def reason(self) -> str:
@@ -135,6 +165,10 @@ def _initial(criteria: dict[int, Criterion], values: Mapping[int, Accepted]) -> 
     """What the form shows for known answers."""
     initial: dict[str, Any] = {}
     first = {number: accepted_values(accepted)[0] for number, accepted in values.items()}
+    for number, accepted in values.items():
+        if isinstance(accepted, dict):
+            initial |= {f"v{number}": accepted["spans"], f"within_{number}": accepted["within"]}
+    first = {number: value for number, value in first.items() if f"v{number}" not in initial}
     for key, value in split(criteria, first).items():
         part = next(part for part in parts_of(criteria) if part.key == key)
         places = [str(part.criterion.choices.index(value))] if value in part.criterion.choices else []
@@ -229,6 +263,7 @@ def _seen(evaluation: Evaluation, place: GoldPlaceForm) -> dict[str, Any]:
         "shown": shown_in(evaluation, item, 1, with_reference=True),
         "names": item.candidate_names,
         "criteria": criteria_for(evaluation, item),
+        "content": content_of(item),
     }
 
 
@@ -318,6 +353,7 @@ def change_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
         "evaluation": evaluation,
         "item": item,
         "form": form,
+        "content": content_of(item),
         "names": item.candidate_names,
         "shown": shown_in(evaluation, item, 1, with_reference=not item.rates_reference),
     }

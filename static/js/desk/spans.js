@@ -233,7 +233,7 @@ export class SpanMarker {
       this.at = Number(remove);
       this.remove();
     }
-    if (event.detail) document.querySelector(".desk-item:not([hidden])").focus({ preventScroll: true }); // a mouse or finger: Enter submits, as before
+    if (event.detail) document.querySelector(".desk-item:not([hidden])")?.focus({ preventScroll: true }); // a mouse or finger: Enter submits, as before
   }
 
   // —— drawing

@@ -16,9 +16,13 @@ from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.results_file.rating_lines import read_lines
 from judging.people import assignments
 from judging.people.adjudication import differing
-from judging.people.gold import gold_read
-from judging.people.models import Adjudication, Assignment, Evaluation, Rating
+from judging.people.gold import gold_add, gold_read
+from judging.people.models import Adjudication, Assignment, Evaluation, Item, Rating
 from judging.people.outcomes import item_kinds
+from judging.people.progress import Hits, gold_hits
+from judging.people.qualification import queue
+from judging.people.qualification.feedback import training_feedback
+from judging.people.qualification.services import qualification_change
 from judging.people.rater_figures import study_ratings
 from judging.people.rating_batch import RatingBatch
 from judging.people.rating_export import csv_lines, people_of
@@ -28,6 +32,7 @@ from judging.reports.frames import run_frame
 from judging.reports.people_result import results_of
 from judging.reports.selectors import series_of
 from judging.reports.services import report_document
+from tests.api import Api
 from tests.conftest import ClientOf
 from tests.judging.people.make import PREFERENCE, answered, give, lines_of, make_evaluation, sent
 from tests.make import a_version
@@ -142,10 +147,66 @@ def test_bad_spans_in_a_file_are_refused(evaluation: Evaluation, line: dict[str,
     assert [wrong.code for wrong in batch.import_lines().wrong] == [code]
 
 
-def test_spans_can_not_be_gold(evaluation: Evaluation) -> None:
-    known = {"row": 1, "a": "alpha", "values": {"Errors": json.dumps([MAJOR])}}
-    _items, (wrong,) = gold_read(evaluation, json.dumps(known))
-    assert "can't be gold" in wrong.why
+def gold_line(known: object) -> str:
+    return json.dumps({"row": 1, "a": "alpha", "values": {"Errors": known}})
+
+
+@pytest.mark.parametrize(
+    ("spans", "hit"),
+    [
+        ([MAJOR], True),
+        ([MAJOR | {"start": 2, "end": 5}], True),  # overlaps
+        ([MAJOR, MINOR], True),  # the sum is off by 1
+        ([], False),
+        ([MAJOR | {"label": "Style"}], False),
+        ([MAJOR | {"start": 3, "end": 5}], False),
+        ([MAJOR | {"start": 0, "end": 9}, MAJOR | {"start": 3, "end": 5}], False),  # the sum is off by 5
+    ],
+)
+def test_known_spans_are_hit_by_overlap_and_label_with_a_sum_nearby(
+    spans: list[dict[str, Any]], hit: bool, evaluation: Evaluation, rita: User
+) -> None:
+    gold, wrong = gold_read(evaluation, gold_line([MAJOR]))
+    gold_add(evaluation=evaluation, gold=gold)
+    rater = evaluation.raters.get(user=rita)
+    give(assignments.assign(evaluation, rater, Item.objects.get()), json.dumps(spans))
+    assert (wrong, list(gold_hits(evaluation).values())) == ([], [Hits(int(hit), 1)])
+
+
+@pytest.mark.parametrize(
+    "known", [[MAJOR | {"end": 99}], {"value": [MAJOR], "within": -1}, {"value": 3}, {"values": []}]
+)
+def test_known_spans_that_are_none_are_refused(known: object, evaluation: Evaluation) -> None:
+    assert [wrong.line for wrong in gold_read(evaluation, gold_line(known))[1]] == [1]
+
+
+def test_known_spans_are_marked_on_the_gold_page_and_changed(
+    evaluation: Evaluation, alice: User, client_of: ClientOf
+) -> None:
+    client, address = client_of(alice), f"/p/physics/evaluations/{evaluation.run_id}/"
+    place = {"row": "1", "a": str(evaluation.run.run_candidates.get().candidate_id)}
+    assert "data-spans" in client.get(f"{address}gold/", place).text
+    sent = place | {"v0": json.dumps([MAJOR]), "within_0": "2", "reason": ""}
+    assert client.post(f"{address}gold/", sent).status_code == 302
+    assert "−5 · Accuracy −5 (sum within 2)" in client.get(f"{address}gold/").text
+    change = f"{address}items/{Item.objects.get().number}/gold/change/"
+    assert "&quot;start&quot;:1" in client.get(change).text
+    assert client.post(change, {"v0": "[]", "within_0": "0"}).status_code == 302
+    assert json.loads(Item.objects.get().gold) == {"0": {"spans": "[]", "within": 0}}
+    [known] = Api(alice).get(f"projects/physics/evaluations/{evaluation.run_id}/gold").json()["items"]
+    assert known["values"] == {"Errors": {"value": [], "within": 0}}
+
+
+def test_a_training_quotes_the_expected_spans(evaluation: Evaluation, rita: User, alice: User) -> None:
+    gold_add(evaluation=evaluation, gold=gold_read(evaluation, gold_line([MAJOR]))[0])
+    training = [Item.objects.get().pk]
+    qualification_change(evaluation=evaluation, training=training, items=0, mark=1, by=alice)
+    (assignment,) = queue.claim(evaluation=evaluation, user=rita)
+    feedback = training_feedback(give(assignment, "[]").assignment)
+    assert feedback is not None
+    assert [(part.expected, part.own, part.hit) for part in feedback.criteria] == [
+        ("−5 · Accuracy −5 “译文”", "0", False)
+    ]
 
 
 def test_raters_spans_stand_side_by_side_on_the_items_page(
