@@ -99,6 +99,7 @@ export class SpanMarker {
     selection.removeAllRanges();
     selection.addRange(range);
     const side = this.text.closest(".desk-side");
+    if (!side) return; // not at the desk: the page scrolls, not the answer
     const box = range.getBoundingClientRect();
     const around = side.getBoundingClientRect();
     if (box.top < around.top + 40) side.scrollTop -= around.top + 40 - box.top;
