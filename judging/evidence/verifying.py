@@ -15,14 +15,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 from django.utils import translation
 
 import evalsite
-from datasets.core.kinds import CHECKLIST
+from datasets.core.kinds import CHECKLIST, PASS_FAIL
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import combine_verdicts, outcome_of_kind, read_verdicts
 from judging.core.replies import Parsed, Parser, ParserError, make_parser
 from judging.core.results import Failure, JudgeCall, Verdict
+from judging.core.statistics.carried_over import OpenedTest
 from judging.core.statistics.checklists import AnswerChecklist
 from judging.core.statistics.frame import PEOPLE, ScaledMetric, VerdictRow, ordered, verdict_frame
 from judging.core.statistics.judges import Flagged, answer_features
@@ -33,6 +35,7 @@ from judging.reports.checklists import with_least
 from judging.reports.figures import ReportInputs, build_document
 from judging.reports.selectors import scaled
 from judging.reports.services import shown_figures
+from judging.trust.report_figures import LicensedTest, add_corrected, figures_of_test
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -145,7 +148,7 @@ def _notes(settings: Settings, left_out: Iterable[str], *, licences: bool) -> li
         notes.append("What regular expressions found in replies was taken as stored.")
     if licences:
         notes.append(
-            "Licences, and values corrected with them, were taken as stored; they count nowhere else."
+            "What licences allow, their intervals and state were taken as stored; they count nowhere else."
         )
     return notes + [f"Not recomputable from this file: {name}." for name in left_out]
 
@@ -156,8 +159,8 @@ def _notes(settings: Settings, left_out: Iterable[str], *, licences: bool) -> li
 def recomputed_report(
     evidence: Evidence, settings: Settings, inside: Mapping[str, Any], rows: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The figures computed from the file, and the names of those that cannot be. Licences, and means corrected with
-    them, are taken from the report inside."""
+    """The figures computed from the file, and the names of those that cannot be. What a licence says besides the
+    figures of its test is taken from the report inside; in older files, which lack the tests, all of it."""
     scales = [_scaled(metric) for metric in settings["metrics"]]
     checklists = _checklists(evidence)
     metrics = with_least(scales, checklists)
@@ -172,8 +175,19 @@ def recomputed_report(
         flagged={(metric, name): Flagged(*rest) for metric, name, *rest in settings["flagged"]},
     )
 
+    licensed = [_licensed_test(each, scales) for each in settings.get("licences", ())]
+
     def add_licences(document: dict[str, Any]) -> None:
         document["licences"] = inside["licences"]
+        if "licences" in settings:
+            figures = {each.metric.name: figures_of_test(each) for each in licensed}
+            nothing = {"state": "none", "use": None}
+            document["licences"] = [
+                entry | figures.get(entry.get("metric"), nothing) for entry in inside["licences"]
+            ]
+            for each in licensed:
+                add_corrected(document, each, inputs.judgements)
+            return
         carried = [entry for entry in inside["corrected"] if entry["source"] == "licence"]
         names = {entry["metric"] for entry in carried}
         document["corrected"] += carried
@@ -187,6 +201,20 @@ def recomputed_report(
         *(["raters"] if settings["sealed"] else []),
     ]
     return {name: value for name, value in figures.items() if name not in left_out}, left_out
+
+
+def _licensed_test(licence: Mapping[str, Any], metrics: Iterable[ScaledMetric]) -> LicensedTest:
+    by_name = {metric.name: metric for metric in metrics}
+    units, judge, people = np.array(licence["values"], dtype=np.float64).reshape(-1, 3).T
+    return LicensedTest(
+        metric=by_name[licence["metric"]],
+        judge=licence["judge"],
+        kind=licence["kind"],
+        opening=licence["opening"],
+        state=licence["state"],
+        labels=licence["labels"],
+        test=OpenedTest(judge, people, units.astype(np.int64), passes=licence["kind"] == PASS_FAIL),
+    )
 
 
 def without_style(value: Any) -> Any:

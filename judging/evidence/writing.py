@@ -36,6 +36,7 @@ from judging.reports.frames import answers_of, measured_rows, references_of
 from judging.reports.services import report_document
 from judging.transfer.export.records import LoadedJudgement, load, model_name
 from judging.transfer.export.results import ResultLine, results_of
+from judging.trust.report_figures import LicensedTest, licensed_tests
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -93,7 +94,7 @@ def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool, host_na
     writer.add_lines("rows", _rows(run, hashes_only=hashes_only))
     answers = (_answer_record(*answer, hashes_only=hashes_only) for answer in _answers(run, scales.values()))
     writer.add_lines("answers", answers)
-    settings = _settings(run, inputs, definitions, frozen, hashes_only=hashes_only)
+    settings = _settings(run, inputs, definitions, scales, frozen, hashes_only=hashes_only)
     writer.add_json(
         "settings.json", settings | ({"hosts": _hosts(definitions.values())} if host_names else {})
     )
@@ -267,6 +268,7 @@ def _settings(
     run: Run,
     inputs: ReportInputs,
     definitions: dict[int, MetricDefinition],
+    metrics: Mapping[int, ScaledMetric],
     frozen: list[dict[str, Any]],
     *,
     hashes_only: bool,
@@ -299,6 +301,23 @@ def _settings(
         "gold": inputs.gold,
         "overridden": _counts(inputs.overridden),
         "flagged": [[*names, *flagged] for names, flagged in inputs.flagged.items()],
+        "licences": list(map(_licence, licensed_tests(run, definitions, metrics))),
+    }
+
+
+def _licence(licensed: LicensedTest) -> dict[str, Any]:
+    """A licence's test: what its figures, and means corrected with it, are computed from. `values`: of each answer the
+    number of its row, the judge's value and people's."""
+    test = licensed.test
+    columns = (test.units.tolist(), test.judge.tolist(), test.people.tolist())
+    return {
+        "metric": licensed.metric.name,
+        "judge": licensed.judge,
+        "kind": licensed.kind,
+        "opening": licensed.opening,
+        "state": licensed.state,
+        "labels": licensed.labels,
+        "values": [list(values) for values in zip(*columns, strict=True)],
     }
 
 

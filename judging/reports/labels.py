@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from evalsite.names import with_names
 from evalsite.rounding import adding_up, exact, fixed, fixed_percent, significant
-from evalsite.templatetags.show import NONE, number, percent, percents
-from judging.core.charts.axis import tick_text
+from evalsite.templatetags.show import NONE, number, percents
+from judging.core.charts.axis import percent_texts, tick_text
 from judging.core.values import value_texts
 
 NAMES_SHOWN = 3
@@ -107,9 +107,11 @@ class ValueFormat:
             return share_interval(low, high)
         return NONE if low is None or high is None else f"[{self._score(low)}, {self._score(high)}]"
 
-    def tick(self, value: float) -> str:
-        """The label of an axis tick."""
-        return percent(value, 0) if self.rate else tick_text(value).replace("-", "−")
+    def ticks(self, values: Sequence[float]) -> list[str]:
+        """The labels of an axis' ticks."""
+        if self.rate:
+            return list(map(percents, percent_texts(values)))
+        return [tick_text(value).replace("-", "−") for value in values]
 
 
 def kind_name(kind: str | None) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datasets.core.kinds import PASS_FAIL
+from datasets.core.kinds import CHECKLIST, PASS_FAIL
 from datasets.models import Dataset
-from judging.core.licensing import coded, places_of
+from judging.core.licensing import coded, judged_as, places_of
 from judging.core.metric_definition import MetricDefinition
+from judging.core.statistics.agreement import cohen_kappa, quadratic_kappa
 from judging.core.statistics.carried_over import OpenedTest, carried_scores
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.ranking import under
@@ -46,8 +48,41 @@ def add_licences(
         entry = licence_entry(metrics[key].name, licence, definition.judges[0].name)
         here = measured_on(licence, run.version.dataset) if licence else None
         document["licences"].append(entry | {"here": here})
+    for licensed in licensed_tests(run, definitions, metrics):
+        add_corrected(document, licensed, judgements)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LicensedTest:
+    """The test behind the licence of a metric's judge. `kind`: of the verdicts; `opening`: its number; `state`: why the
+    licence does not hold, if so; `labels`: whether the values are labels, which have no mean."""
+
+    metric: ScaledMetric
+    judge: str
+    kind: str
+    opening: int
+    state: str | None
+    labels: bool
+    test: OpenedTest
+
+
+def licensed_tests(
+    run: Run, definitions: Mapping[int, MetricDefinition], metrics: Mapping[int, ScaledMetric]
+) -> Iterator[LicensedTest]:
+    """The tests behind the licences in a run's report, in the order of its metrics."""
+    for key, definition in definitions.items() if run.by_workers else ():
+        licence = licence_in_force(definition, run.project) if definition.judges else None
         if licence is not None:
-            _add_corrected(document, metrics[key], definition, licence, judgements)
+            state = licence_state(licence)
+            yield LicensedTest(
+                metric=metrics[key],
+                judge=licence.judge,
+                kind=definition.kind,
+                opening=licence.opening_number,
+                state=None if state == LicenceState.VALID else state.value,
+                labels=any(isinstance(value, str) for *_answer, value in licence.answers),
+                test=opened_test(licence, definition.kind),
+            )
 
 
 def _imported_judges(run: Run) -> list[tuple[str, str]]:
@@ -122,26 +157,21 @@ def opened_test(licence: Licence, kind: str) -> OpenedTest:
     return OpenedTest(of_judge, of_people, rows, passes=kind == PASS_FAIL)
 
 
-def _add_corrected(
-    document: dict[str, Any],
-    metric: ScaledMetric,
-    definition: MetricDefinition,
-    licence: Licence,
-    judgements: DataFrame,
-) -> None:
-    """Only of means of scores and passes: labels have none, and comparisons have win rates."""
-    if under(document, "corrected", metric.name) or any(
-        cells[metric.name]["kind"] not in ("bool", "number", None)
-        for cells in document["candidates"].values()
+def add_corrected(document: dict[str, Any], licensed: LicensedTest, judgements: DataFrame) -> None:
+    """Add means corrected with a licence's test, where the run has no ratings. Only of means of scores and passes:
+    labels have none, and comparisons have win rates."""
+    metric = licensed.metric
+    if (
+        licensed.labels
+        or under(document, "corrected", metric.name)
+        or any(
+            cells[metric.name]["kind"] not in ("bool", "number", None)
+            for cells in document["candidates"].values()
+        )
     ):
         return
-    if any(isinstance(value, str) for *_answer, value in licence.answers):
-        return
-    state = licence_state(licence)
-    refused = None if state == LicenceState.VALID else state.value
-    test = opened_test(licence, definition.kind)
     own = _without_overrides(document, metric, judgements)
-    scores, pairs = carried_scores(own, metric, licence.judge, test, refused)
+    scores, pairs = carried_scores(own, metric, licensed.judge, licensed.test, licensed.state)
     document["corrected"] += scores
     document["corrected_pairs"] += pairs
 
@@ -155,3 +185,17 @@ def _without_overrides(
     mine = judgements[(judgements["metric"] == metric.name).to_numpy()]
     own: Mapping[str, Any] = report(with_own_values(mine), [metric], rows=document["rows"])
     return own
+
+
+def figures_of_test(licensed: LicensedTest) -> dict[str, Any]:
+    """The figures in `licence_entry` that follow from the test's values alone; none of a checklist, whose figures are
+    by criteria. Without intervals, which the licence keeps as they were computed when it was given."""
+    if licensed.kind == CHECKLIST:
+        return {}
+    test, judged = licensed.test, judged_as(licensed.kind)
+    if judged == "passes":
+        passes = {name: test.rate_right(verdict).rate for name, verdict in (("tpr", 1), ("tnr", 0))}
+        kappa, failures = cohen_kappa(test.judge, test.people), float((test.people == 0).mean())
+        return {"items": test.people.size, "failures": failures, **passes, "kappa": kappa}
+    measure = cohen_kappa if judged == "labels" else quadratic_kappa
+    return {"items": test.people.size, "kappa": measure(test.judge, test.people)}

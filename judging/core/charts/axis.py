@@ -1,8 +1,9 @@
 """A horizontal axis with round ticks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalsite.rounding import significant
+from evalsite.rounding import fixed_percent, significant, without_zeros
 
 from ..statistics.numeric import nice_ticks
 from .svg import element, label
@@ -40,6 +41,13 @@ def make_axis(low: float, high: float, left: float, right: float, *, whole_scale
 def tick_text(value: float) -> str:
     """The number with as few decimals as needed, and at most six significant digits."""
     return significant(value, 6)
+
+
+def percent_texts(ticks: Sequence[float]) -> list[str]:
+    """Shares in percent, without the sign, with as many decimals as tell them apart."""
+    texts = [fixed_percent(tick, 2) for tick in ticks]
+    places = max(len(without_zeros(text).partition(".")[2]) for text in texts)
+    return [fixed_percent(tick, places) for tick in ticks]
 
 
 def draw_axis(axis: Axis, top: float, bottom: float, words: str) -> str:

@@ -91,12 +91,14 @@ class RatersView:
 
 @dataclass(frozen=True, slots=True)
 class AgreementView:
-    """A metric's judges and raters; parts without data are empty or None."""
+    """A metric's judges and raters; parts without data are empty or None. `carried_over`: on what a correction by a
+    licence's test rests, '' for one by the run's own ratings."""
 
     judges: Sequence[JudgeView]
     health: JudgeHealth
     raters: RatersView | None
     corrected: Table | None
+    carried_over: str
 
     def __bool__(self) -> bool:
         return bool(self.judges or self.health or self.raters or self.corrected)
@@ -131,6 +133,7 @@ def agreement_view(
         health=judge_health(mine, metric, values, series, links),
         raters=_raters(mine["raters"][0], links) if mine["raters"] else None,
         corrected=_corrected(mine["corrected"], values, series, links),
+        carried_over=_carried_over(mine["corrected"], rates=values.rate),
     )
 
 
@@ -450,6 +453,17 @@ def _corrected(
     heads += [_("95 % interval"), _("Ratings to halve the interval")]
     columns = columns_of([_("Candidate"), _("Judge")], heads)
     return Table(_("Corrected by people"), columns, rows) if rows else None
+
+
+def _carried_over(entries: Sequence[Mapping[str, Any]], *, rates: bool) -> str:
+    if not any(entry.get("source") == "licence" for entry in entries):
+        return ""
+    if rates:
+        return _(
+            "It holds if the judge errs on these passes and on these failures as often as on the test's; their mix may "
+            "differ."
+        )
+    return _("It holds if the judge's mean error is the same here as on the test.")
 
 
 def _labelled(entry: Mapping[str, Any], links: Links) -> str:

@@ -139,7 +139,7 @@ def _mean_parts(data: BoardData) -> list[Part]:
     values, cells, links = data.values, data.cells, data.links
     has_means = any(cell["mean"] is not None for cell in cells.values())
     axis = _axis(cells)
-    head = mark_safe(axis_head(axis, [values.tick(tick) for tick in axis.ticks]))  # noqa: S308 (escaped there)
+    head = mark_safe(axis_head(axis, values.ticks(axis.ticks)))  # noqa: S308 (escaped there)
     intervals = BoardColumn("interval", _("95 % interval"), _("Student's t over items; Wilson for rates."))
     chart = BoardColumn("chart", _("Interval chart"), num=False, head_chart=head)
     spread_column = BoardColumn("spread", _("Distribution"), num=False)

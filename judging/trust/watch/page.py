@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite import clock
-from evalsite.rounding import fixed_percent
-from judging.core.charts.axis import Axis
+from evalsite.templatetags.show import percents
+from judging.core.charts.axis import Axis, percent_texts
 from judging.core.charts.inline import axis_head, interval_bar, shared_axis
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.watch import BASELINE
@@ -65,7 +65,7 @@ def watch_page(watch: Watch) -> WatchPage:
         ],
         others=list(sittings.exclude(baseline=False, number__isnull=False)[:SHOWN]),
         share=share,
-        head=axis_head(axis, [f"{fixed_percent(tick)}%" for tick in axis.ticks]),
+        head=axis_head(axis, list(map(percents, percent_texts(axis.ticks)))),
         baseline_bar=_bar(axis, share) if share else "",
         learnt=learnt_sittings(watch),
         of=BASELINE,

@@ -17,13 +17,17 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
+from judging.core.licensing import Sizes
 from judging.evidence.container import raw_key
 from judging.evidence.verifying import compared
+from judging.metrics.services import metric_create
 from judging.records.models import Run
 from judging.reports.services import report_document
+from judging.trust.services import sealed_test_close, sealed_test_open, split_draw
 from tests.judging import judged
-from tests.make import a_metric
+from tests.judging.people.make import about, rate_each
+from tests.make import a_metric, a_run
 
 Members = dict[str, bytes]
 
@@ -223,7 +227,7 @@ def test_json_that_would_fill_memory_is_a_difference(file: Path, name: str, text
 
 
 @pytest.mark.django_db
-def test_a_licence_of_its_own_making_is_taken_as_text_and_said(file: Path) -> None:
+def test_a_licence_of_its_own_making_is_a_difference(file: Path) -> None:
     write(file)
     change(
         file,
@@ -233,9 +237,42 @@ def test_a_licence_of_its_own_making_is_taken_as_text_and_said(file: Path) -> No
         ).encode(),
         hashed=True,
     )
-    errors = StringIO()
-    call_command("verify", str(file), "--json", stdout=StringIO(), stderr=errors)
-    assert "Licences" in errors.getvalue()
+    status, document = verified(file)
+    places = {difference["place"] for difference in document["differences"]}
+    assert (status, places) == (1, {"report.json/licences/0/state", "report.json/licences/0/use"})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b'"source": "licence"', b'"value": 0.01, "source": "licence"'), (b'"tpr": 1.0', b'"tpr": 0.5')],
+)
+def test_what_a_licences_test_corrects_is_computed_again(
+    project: Project, rita: User, tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    later, file = _corrected_by_a_licence(project, rita), tmp_path / "licensed.zip"
+    call_command("evidence", str(later.pk), "--out", str(file), stderr=StringIO())
+    status, document = verified(file)
+    assert (status, document["recomputed"], document["differences"]) == (0, True, [])
+    change(file, "report.json", lambda content: content.replace(before, after), hashed=True)
+    status, document = verified(file)
+    assert (status, document["intact"], document["recomputed"]) == (1, True, False)
+
+
+def _corrected_by_a_licence(project: Project, rita: User) -> Run:
+    """A run without ratings, of a metric whose judge was licensed with those of another one."""
+    definition = a_metric(judged.JUDGE_URL, gives="pass_fail", parse="bool")
+    metric = metric_create(project=project, definition=definition, user=None)
+    run = judged.a_judged_run(
+        project, lambda place: judged.said(place % 2 == 0), rows=40, metric=definition, models=["alpha"]
+    )
+    run.metrics.update(metric_version=metric.versions.get())
+    rate_each(about(run, [rita]), rita, lambda item: item.row.line % 2 == 1 and item.row.line > 3)
+    split = split_draw(version=run.version, metric=metric, sizes=Sizes(0, 0, 40), seed=5)
+    sealed_test_open(test=sealed_test_close(test=split.test, run=run), run_metric=run.metrics.get())
+    later = judged.judge(a_run(run.version, definition), lambda place: judged.said(place % 3 > 0))
+    later.metrics.update(metric_version=metric.versions.get())
+    return later
 
 
 @pytest.mark.django_db

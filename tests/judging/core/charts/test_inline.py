@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from judging.core.charts.axis import percent_texts
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread, trend
 from judging.core.charts.series import colour_class, mark, shape
 
@@ -75,3 +76,8 @@ def test_a_trend_keeps_the_place_of_runs_without_a_mean() -> None:
     line = ElementTree.fromstring(trend(1, [1.0, None, 3.0], "trend")).find("polyline")
     assert line is not None
     assert [point.split(",")[0] for point in line.get("points", "").split()] == ["6", "78"]
+
+
+def test_shares_on_an_axis_have_as_many_decimals_as_tell_them_apart():
+    assert percent_texts([0, 0.2, 0.4]) == ["0", "20", "40"]
+    assert percent_texts([0, 0.005, 0.01]) == ["0.0", "0.5", "1.0"]
