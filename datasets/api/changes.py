@@ -72,7 +72,7 @@ def repairs(
         for repair in body.repairs
     ]
     repaired, is_new = version_repair(version=version, repairs=wanted, user=access.signed_in(request))
-    return made(repaired, wait, 202 if is_new else 200)
+    return made(request, repaired, wait, 202 if is_new else 200)
 
 
 @router.post(
@@ -117,7 +117,7 @@ def _attach(request: HttpRequest, version: Version, wait: int) -> HttpResponseBa
         attachment.refresh_from_db()
         return attachment.state != attach.State.WAITING
 
-    wait_until(is_matched, wait)
+    wait_until(request, is_matched, wait)
     return JsonResponse(answers_out(attachment), status=202)
 
 

@@ -72,7 +72,7 @@ def _upload(request: HttpRequest, project: Project, wait: int) -> HttpResponseBa
     sent, user = form.cleaned_data, access.signed_in(request)
     columns = request.POST.get("columns", "").strip()
     version = _stored(project, user, sent["files"], sent["name"], sent["chosen_format"], columns)
-    return made(version, wait)
+    return made(request, version, wait)
 
 
 def _stored(
@@ -113,14 +113,14 @@ def _imported(draft: FileImport, columns: str, user: User) -> Version:
     return file_import.import_commit(draft=draft, user=user)
 
 
-def made(version: Version, wait: int = 0, status: int = 202) -> JsonResponse:
+def made(request: HttpRequest, version: Version, wait: int = 0, status: int = 202) -> JsonResponse:
     """The reply about a version that was created, read or not; waits so many seconds until it was read."""
 
     def is_read() -> bool:
         version.refresh_from_db(fields=["state"])
         return version.state not in services.OPEN_STATES
 
-    wait_until(is_read, wait)
+    wait_until(request, is_read, wait)
     dataset = version.dataset
     url = reverse("datasets:version", args=[dataset.project.slug, dataset.pk, version.number])
     body = {"dataset": dataset.pk, "version": version.number, "id": version.pk, "state": version.state}

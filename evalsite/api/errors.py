@@ -100,10 +100,15 @@ def refused(error: ValidationError) -> JsonResponse:
     return error_response(422, "invalid", " ".join(error.messages), fields=fields)
 
 
+def is_for_programs(path: str) -> bool:
+    """Whether programs ask at this path of the web server, which may begin with the base path."""
+    return answers_json(path.removeprefix(settings.FORCE_SCRIPT_NAME or ""))
+
+
 def server_refusal(path: str, status: int, languages: str) -> str | None:
     """The error by which the web server itself refuses a request, as text in one of the `languages` (Accept-Language);
-    None where answers are pages. `path` may begin with the base path."""
-    if not answers_json(path.removeprefix(settings.FORCE_SCRIPT_NAME or "")):
+    None where answers are pages."""
+    if not is_for_programs(path):
         return None
     request = HttpRequest()
     request.META["HTTP_ACCEPT_LANGUAGE"] = languages

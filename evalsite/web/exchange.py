@@ -63,17 +63,18 @@ class Exchange:
                     return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def once_aside(self, act: Callable[[], None]) -> None:
-        """Set a callback that is called once, when the thread steps aside or the exchange ends."""
+        """Set a callback that is called once: when the thread steps aside, its answer begins, or the exchange ends."""
         self._once_aside = act
 
     def abandon(self) -> None:
         """The client disconnected: discard the rest of the response."""
-        self._act_once()
+        self.act_once()
         with self._changed:
             self._gone = True
             self._changed.notify()
 
-    def _act_once(self) -> None:
+    def act_once(self) -> None:
+        """Call the callback of `once_aside` if it was not called yet."""
         act, self._once_aside = self._once_aside, None
         if act is not None:
             act()
@@ -110,7 +111,7 @@ class Exchange:
             self._threads.step_aside()
             self._is_aside = True
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._act_once)
+                self._loop.call_soon_threadsafe(self.act_once)
 
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
         self.status, self.headers = status, headers

@@ -23,7 +23,7 @@ from aiohttp import ClientPayloadError
 from aiohttp.web import BaseRequest, Response, Server, StreamResponse
 from aiohttp.web_protocol import RequestHandler
 
-from evalsite.api.errors import server_refusal
+from evalsite.api.errors import is_for_programs, server_refusal
 from evalsite.web.exchange import ClientGone, ClientInput, Exchange, environ_of
 from evalsite.web.threads import Job, Threads
 
@@ -45,6 +45,7 @@ class ServerLimits:
 
     pages: int = 6  # requests processed at a time
     aside: int = 24  # additional requests that wait for their client during processing
+    programs: int = 2  # of these, requests of programs, so that many of them don't delay pages
     starting: int = 2  # requests with larger bodies that may start processing at a time
     connections: int = 1000
     idle_seconds: float = 30.0  # for the headers of a request, and between requests
@@ -140,7 +141,7 @@ class Site:
         self.application, self.limits = application, limits
         self.loop = asyncio.get_running_loop()
         self.threads = Threads(pages=limits.pages, aside=limits.aside, at_end=at_thread_end)
-        self.starting = asyncio.Semaphore(limits.starting)
+        self.starting, self.programs = map(asyncio.Semaphore, (limits.starting, limits.programs))
         self.connections: set[Connection] = set()
         self.http = Server(self.answer, handler_cancellation=True)
         self.sockname: Any = ("", 0)
@@ -226,11 +227,12 @@ class Site:
             environ["wsgi.input"] = io.BufferedReader(
                 ClientInput(exchange, receive.part, self.loop), 4 * SLICE
             )
-            await self.starting.acquire()  # many concurrent uploads must not delay pages
-            exchange.once_aside(self.starting.release)
+            await take_turn(self.starting, exchange)  # many concurrent uploads must not delay pages
         elif whole:
             environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(whole), str(len(whole))
         connection.enter(Phase.BUSY)
+        if whole is not None and is_for_programs(request.path):
+            await take_turn(self.programs, exchange)
         self.threads.submit(lambda: exchange.run(self.application, environ))
         try:
             return await self._pass_on(exchange, request, receive)
@@ -240,6 +242,7 @@ class Site:
     async def _pass_on(self, exchange: Exchange, request: BaseRequest, body: Body) -> StreamResponse:
         """Send the application's response as fast as the client reads it."""
         data = await exchange.more()
+        exchange.act_once()
         if not exchange.status or (exchange.failed and not data):
             if body.broken:
                 return refused(request, 408, "The request did not arrive in time. Send it again.\n")
@@ -317,6 +320,12 @@ class Body:
         if self._request.headers.get("Expect", "").lower() == "100-continue" and self._request.can_read_body:
             await self._request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._request.writer.output_size = 0
+
+
+async def take_turn(turns: asyncio.Semaphore, exchange: Exchange) -> None:
+    """Wait for one of the turns, and give it back when the exchange no longer needs it."""
+    await turns.acquire()
+    exchange.once_aside(turns.release)
 
 
 def refused(request: BaseRequest, status: int, text: str) -> Response:

@@ -250,7 +250,7 @@ def _import(request: HttpRequest, evaluation: Evaluation, wait: int) -> HttpResp
         taken.refresh_from_db()
         return taken.ended_at is not None
 
-    wait_until(has_ended, wait)
+    wait_until(request, has_ended, wait)
     return JsonResponse(ratings_import_out(taken), status=202)
 
 

@@ -84,7 +84,7 @@ def _import(request: HttpRequest, project: Project, dry: bool, strict: bool, wai
     begun = import_begin(
         **form.cleaned_data, file_name=file.name or "", by=access.signed_in(request), check=dry, strict=strict
     )
-    _wait(begun, wait)
+    _wait(request, begun, wait)
     return JsonResponse(import_out(begun), status=202)
 
 
@@ -105,17 +105,17 @@ def confirm(request: HttpRequest, slug: str, results_import: Id, wait: Wait = 0)
     """Take the lines that fit of a file that was checked with `dry=1`."""
     checked = get_results_import(request, slug, results_import)
     import_confirm(checked)
-    _wait(checked, wait)
+    _wait(request, checked, wait)
     return JsonResponse(import_out(checked), status=202)
 
 
-def _wait(results_import: ResultsImport, seconds: int) -> None:
+def _wait(request: HttpRequest, results_import: ResultsImport, seconds: int) -> None:
     def has_ended() -> bool:
         results_import.refresh_from_db()
         return not results_import.under_way
 
     has_ended()
-    wait_until(has_ended, seconds)
+    wait_until(request, has_ended, seconds)
 
 
 def import_out(results_import: ResultsImport) -> dict[str, Any]:

@@ -187,6 +187,25 @@ class TestSlowClients:
             for one in many:
                 one.close()
 
+    def test_many_programs_at_once_leave_turns_to_pages(self) -> None:
+        with served(pages=2, programs=1) as server:
+            many = [server.connect(post("/api/waits", "")) for _ in range(4)]
+            wait_until(lambda: all(one.phase is Phase.BUSY for one in server.site.connections))
+            assert server.ask().endswith(b"a page")
+            server.application.go_on.set()
+            assert [answer_on(one) for one in many] == [(200, b"done")] * 4
+            for one in many:
+                one.close()
+
+    def test_a_long_answer_to_a_program_leaves_its_turn_to_the_next(self) -> None:
+        with (
+            served(programs=1) as server,
+            server.connect(b"GET /api/halves HTTP/1.1\r\nHost: x\r\n\r\n") as connection,
+        ):
+            assert b"first" in connection.recv(1000) + connection.recv(1000)
+            assert server.ask("/api/page").endswith(b"a page")
+            server.application.go_on.set()
+
     def test_larger_bodies_that_were_answered_make_room_for_the_next(self) -> None:
         with served(starting=1, ending_seconds=0.1) as server:
             for _ in range(3):
