@@ -133,7 +133,7 @@ def read(source: Mapping[str, str] | None = None) -> Config:
     values = os.environ if source is None else source
     task_engine = _one_of(values, "TASK_ENGINE", TASK_ENGINES)
     return Config(
-        data_dir=_folder(values, "DATA_DIR", command_line.default_data_dir()),
+        data_dir=_data_dir(values),
         host=values.get("HOST", "").strip() or "127.0.0.1",
         port=_whole(values, "PORT", 8000, lowest=1, highest=65535),
         debug=_flag(values, "DEBUG", False),
@@ -291,10 +291,16 @@ def _oidc(values: Mapping[str, str]) -> dict[str, str]:
     return {**{key.lower(): value for key, value in settings.items()}, "oidc_name": name}
 
 
-def _folder(values: Mapping[str, str], name: str, default: Path) -> Path:
-    path = Path(values.get(name, "").strip() or default).expanduser().resolve()
+def _data_dir(values: Mapping[str, str]) -> Path:
+    try:
+        path = Path(values.get("DATA_DIR", "").strip() or command_line.default_data_dir())
+        path = path.expanduser().resolve()
+    except RuntimeError:
+        raise ImproperlyConfigured(
+            "This user has no home folder. Set DATA_DIR to the folder for the data."
+        ) from None
     if path.exists() and not path.is_dir():
-        raise ImproperlyConfigured(f"{name}={str(path)!r} is a file; use a folder.")
+        raise ImproperlyConfigured(f"DATA_DIR={str(path)!r} is a file; use a folder.")
     return path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from evalsite import env
+from evalsite import command_line, env
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ("settings.md", "settings.zh.md")
@@ -19,6 +19,16 @@ def test_an_empty_environment_is_local_and_needs_nothing() -> None:
     config = env.read({})
     assert config.local_mode
     assert (config.host, config.port, config.data_dir) == ("127.0.0.1", 8000, ROOT / "var")
+
+
+def test_a_user_without_a_home_needs_only_the_data_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Such as one of a container or a service, from a wheel."""
+    monkeypatch.setattr(command_line, "default_data_dir", lambda: Path("~no-such-user/data").expanduser())
+    assert env.read({"DATA_DIR": str(tmp_path)}).data_dir == tmp_path
+    with pytest.raises(ImproperlyConfigured, match="Set DATA_DIR"):
+        env.read({})
 
 
 def test_no_secret_is_shown_with_the_configuration() -> None:
