@@ -88,7 +88,9 @@ class Client:
             slugs = [row["slug"] for row in self.items("projects")]
             if len(slugs) != 1:
                 names = ", ".join(slugs) or "none"
-                raise EvalsiteError(0, "no_project", f"Choose one of the token's projects: {names}.")
+                raise EvalsiteError(
+                    0, "no_project", f"Choose one of the token's projects, project=…: {names}."
+                )
             (self._project,) = slugs
         return self._project
 

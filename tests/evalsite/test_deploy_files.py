@@ -72,6 +72,40 @@ def test_the_image_holds_the_wheel_alone_and_writes_only_its_data() -> None:
     assert [volume.partition(":")[2] for volume in site["volumes"]] == data
 
 
+def test_every_path_that_the_image_copies_exists_and_is_not_left_out() -> None:
+    lines = re.findall(r"^COPY (?!--from)(.*) \S+$", (FOLDER / "Containerfile").read_text(), re.MULTILINE)
+    copied = [path for line in lines for path in line.split()]
+    left_out = (ROOT / ".dockerignore").read_text().split()
+    assert {"requirements-build.txt", "."} <= set(copied)
+    assert [path for path in copied if path in left_out or not (ROOT / path).exists()] == []
+    site = compose()["x-evalsite"]["build"]
+    assert (FOLDER / site["context"]).resolve() == ROOT
+    assert (ROOT / site["dockerfile"]).is_file()
+
+
+def test_the_image_is_built_from_nothing_that_stays_out_of_it() -> None:
+    """What the wheel is made of, and never data or the environment of the machine."""
+    left_out = (ROOT / ".dockerignore").read_text().split()
+    needed = ("pyproject.toml", "README.md", "LICENSE", "requirements.in", "tools", "docs", "manage.py")
+    assert not set(left_out) & set(needed)
+    assert {".git", ".venv", "var"} <= set(left_out)
+
+
+def test_the_image_is_locked_to_the_versions_of_the_checkout() -> None:
+    """`pip install --no-deps` of the wheel relies on the lock files of all that it needs."""
+    installed = re.findall(r"-r /tmp/(requirements\S+)", (FOLDER / "Containerfile").read_text())
+    locked = {
+        name for file in installed for name in re.findall(r"^([\w.-]+)==", (ROOT / file).read_text(), re.M)
+    }
+    needed = {
+        re.split(r"[\[<>=~! ]", line)[0].lower()
+        for file in ("requirements.in", "requirements-scale.in")
+        for line in (ROOT / file).read_text().splitlines()
+        if line and not line.startswith(("#", "-"))
+    }
+    assert needed - locked == set()
+
+
 def test_the_guide_names_every_file() -> None:
     guide = (ROOT / "docs" / "deploy.md").read_text()
     assert [

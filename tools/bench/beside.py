@@ -23,7 +23,7 @@ from tools.bench.stored_runs import open_database, signed_in_client
 
 RATE, TOKENS = 50, 20
 JUDGEMENTS = 10_000
-ROUNDS, VISITS = 5, 12
+ROUNDS, VISITS = 4, 8
 PORT = 18_947
 MOST_RATIO = 2.0
 CALLS = ("projects", "projects/bench/runs?limit=20", "{run}", "{run}", "{run}/judgements?limit=20")
@@ -38,7 +38,9 @@ def get(path: str, headers: dict[str, str]) -> str:
     response.read()
     connection.close()
     if response.status != 200:
-        raise RuntimeError(f"{path} was answered with status {response.status}")
+        raise RuntimeError(
+            f"{path} was answered with {response.status} {response.headers.get('Location', '')}"
+        )
     return "; ".join(cookie.partition(";")[0] for cookie in response.headers.get_all("Set-Cookie", []))
 
 
