@@ -27,7 +27,7 @@ RunOutcomes = Mapping[int, tuple[int, list[MetricOutcome]]]
 @dataclass(frozen=True, slots=True)
 class BoardScore:
     """A candidate's score under a metric in one run. `trend`: over the runs with the same data and metric version;
-    `run`: in its list of results over time."""
+    `verdicts`: their shares in comparisons with the reference; `run`: in its list of results over time."""
 
     metric: str
     mean: str
@@ -36,6 +36,7 @@ class BoardScore:
     bar: str
     address: str
     trend: str = ""
+    verdicts: str = ""
     run: Run | None = None
 
 
@@ -150,6 +151,7 @@ def _score(
         bar=mini_interval(number, bar_ends(metric), outcome.mean, outcome.low, outcome.high),
         address=reverse("runs:report", args=[project.slug, run]),
         trend=trend,
+        verdicts=outcome.verdicts,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -11,6 +11,7 @@ import msgspec
 from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext as _
 
+from evalsite.templatetags.show import percent
 from judging.core.charts.inline import mini_interval, trend
 from judging.core.statistics.headline import Headline, headline_of
 from judging.core.statistics.ranking import comparisons_under, ranked, ranked_by_wins
@@ -21,6 +22,7 @@ from judging.reports.page.order_view import first_share, short_order
 from judging.reports.page.tables import kind_of, win_rate_title
 from judging.reports.selectors import metrics_of, series_of
 from judging.reports.stored import OUTCOMES
+from judging.reports.verdict_shares import verdicts_of
 
 MOST_EARLIER = 200  # outcomes of a project that a trend considers
 TREND_RUNS = 12
@@ -28,13 +30,20 @@ COMPARED = "comparisons"
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True):
-    """One candidate under one metric: its mean, or its win rate in comparisons."""
+    """One candidate under one metric: its mean, or its win rate in comparisons. `shares`: of each verdict of
+    comparisons with the reference; empty for other metrics, and in earlier results."""
 
     name: str
     mean: float | None
     low: float | None
     high: float | None
     items: int
+    shares: dict[str, float] = {}
+
+    @property
+    def verdicts(self) -> str:
+        """The share of each verdict that occurs: `A>B 20 % · A=B 80 %`."""
+        return " · ".join(f"{code} {percent(share, 0)}" for code, share in self.shares.items() if share)
 
 
 class MetricOutcome(msgspec.Struct, frozen=True):
@@ -81,6 +90,7 @@ class OutcomeView:
     `text`: the headline in short; `sentence`: in full; `series`: of the candidate that it is about, 0 if it is about
     several; `mean`, `interval`, `bar`: of the first of them, or empty where people contradict the judge. `outdated`: it
     was stored before there were headlines, so nobody is named. `order`: in how many resamplings the first is first.
+    `verdicts`: the first one's, of comparisons with the reference.
     """
 
     metric: str
@@ -94,12 +104,16 @@ class OutcomeView:
     more: int
     outdated: bool = False
     order: str = ""
+    verdicts: str = ""
 
 
 def metric_outcomes(
-    report: Mapping[str, Any], versions: Mapping[str, tuple[str, Any, Any]]
+    report: Mapping[str, Any],
+    versions: Mapping[str, tuple[str, Any, Any]],
+    with_reference: Collection[str] = (),
 ) -> list[MetricOutcome]:
-    """Outcomes of a report; `versions`: each metric's version and the ends of its scale, in the run's order."""
+    """Outcomes of a report; `versions`: each metric's version and the ends of its scale, in the run's order;
+    `with_reference`: the metrics that compare answers with the reference."""
     results = []
     for metric, (version, low, high) in versions.items():
         if compared := comparisons_under(report, metric):
@@ -108,7 +122,14 @@ def metric_outcomes(
         cells = ranked(report, metric)
         kind = kind_of(cells) or ""
         candidates = [
-            CandidateOutcome(name, cell["mean"], cell["ci_low"], cell["ci_high"], cell["items"])
+            CandidateOutcome(
+                name,
+                cell["mean"],
+                cell["ci_low"],
+                cell["ci_high"],
+                cell["items"],
+                _shares(cell) if metric in with_reference else {},
+            )
             for name, cell in cells.items()
         ]
         headline = headline_of(report, metric)
@@ -117,6 +138,10 @@ def metric_outcomes(
         first = first_share(report, metric)
         results.append(MetricOutcome(metric, version, kind, (low, high), candidates, headline, first))
     return results
+
+
+def _shares(cell: Mapping[str, Any]) -> dict[str, float]:
+    return {code: verdict["share"] for code, verdict in verdicts_of(cell).items()}
 
 
 def _of_comparisons(
@@ -146,7 +171,8 @@ def outcome_store(run: Run, report: Mapping[str, Any], revision: int) -> None:
         name: (version, scales[name].low, scales[name].high)
         for name, version in versions_of_metrics(run).items()
     }
-    OUTCOMES.put(run.pk, value=msgspec.json.encode(metric_outcomes(report, versions)), revision=revision)
+    found = metric_outcomes(report, versions, [name for name, scale in scales.items() if scale.compares])
+    OUTCOMES.put(run.pk, value=msgspec.json.encode(found), revision=revision)
 
 
 def versions_of_metrics(run: Run) -> dict[str, str]:
@@ -206,6 +232,7 @@ def _view(
         more=len(metrics) - 1,
         outdated=headline is None,
         order=short_order(*first.first) if first.first and shown else "",
+        verdicts=leader.verdicts if shown else "",
     )
 
 

@@ -116,3 +116,14 @@ def test_a_pass_is_a_word_and_the_mean_of_several_answers_a_rate(
         client_of(alice).get(address, {"metric": metric.name, "a": "alpha", "b": "beta"}).context["items"]
     )
     assert item["a"] == shown
+
+
+@pytest.mark.django_db
+def test_lists_of_runs_and_the_leaderboard_have_them_beside_the_mean(
+    project: Project, client_of: ClientOf, alice: User
+) -> None:
+    metric = a_metric(JUDGE_URL, gives="comparison", max_score=5)
+    run = judge(a_run(a_version(project, 4, ("alpha",)), metric), lambda place: said([3, 3, 3, 1][place]))
+    for_page(run)
+    for name in ("runs:list", "runs:leaderboard"):
+        assert "A&gt;&gt;B 25 % · A=B 75 %" in client_of(alice).get(reverse(name, args=(project.slug,))).text
