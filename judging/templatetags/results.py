@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
 from datasets.models import Version
 from judging.core.charts.series import mark
+from judging.core.statistics.document import bins_of
 from judging.people.access import hidden_among, rates_here
 from judging.records.models import Run
 from judging.reports.figures import request_results
 from judging.reports.labels import ValueFormat
 from judging.reports.links import breakable
 from judging.reports.outcomes import OutcomeView, outcome_views
+from judging.reports.page.tables import verdict_shares
 from judging.reports.selectors import series_of as project_series
 from judging.reports.views import figures_context
 
@@ -91,3 +94,9 @@ def number_mark(number: int) -> SafeString:
 def drawn(chart: str) -> SafeString:
     """Mark a chart of `core.charts` as safe; these escape all texts."""
     return mark_safe(chart)  # noqa: S308 (see above)
+
+
+@register.filter
+def verdict_shares_of(cell: Mapping[str, Any]) -> str:
+    """The share of each verdict of a cell of comparisons with the reference: A>B 20 % · A=B 80 %."""
+    return verdict_shares(bins_of(cell))

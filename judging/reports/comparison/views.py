@@ -316,6 +316,7 @@ def _figures_table(runs: list[Run]) -> list[dict[str, Any]]:
                 "candidate": candidate,
                 "values": ValueFormat.of(kind, scale.low, scale.high),
                 "cells": list(zip(runs, cells, strict=True)),
+                "compares": scale.compares,
                 "mark": mark(series.get(candidate, 1)),
                 "trend": trend(series.get(candidate, 1), joined, f"{candidate}, {metric}"),
             }

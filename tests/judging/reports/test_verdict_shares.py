@@ -127,3 +127,14 @@ def test_lists_of_runs_and_the_leaderboard_have_them_beside_the_mean(
     for_page(run)
     for name in ("runs:list", "runs:leaderboard"):
         assert "A&gt;&gt;B 25 % · A=B 75 %" in client_of(alice).get(reverse(name, args=(project.slug,))).text
+
+
+@pytest.mark.django_db
+def test_a_table_of_several_runs_has_them_too(project: Project, client_of: ClientOf, alice: User) -> None:
+    metric, version = a_metric(JUDGE_URL, gives="comparison", max_score=5), a_version(project, 4, ("alpha",))
+    runs = [judge(a_run(version, metric), lambda place: said([3, 3, 3, 1][place])) for _each in range(3)]
+    for run in runs:
+        for_page(run)
+    address = reverse("runs:compare", args=(project.slug, runs[0].pk))
+    html = client_of(alice).get(address, {"with": [run.pk for run in runs[1:]]}).text
+    assert html.count("A&gt;&gt;B 25 % · A=B 75 %") == 3
