@@ -128,7 +128,7 @@ class Action(models.TextChoices):
     QUESTION_ANSWERED = "question.answered", _("Rater's question answered")
     EVALUATION_CHANGED = "evaluation.changed", _("Evaluation changed")
     GUIDELINE_CHANGED = "guideline.changed", _("Guideline changed")
-    QUOTA_CHANGED = "quota.changed", _("Most items a rater changed")
+    QUOTA_CHANGED = "quota.changed", _("Limit of items per rater changed")
     QUOTA_RAISED = "quota.raised", _("Rater agreed to more items")
     EVALUATION_OFFERED = "evaluation.offered", _("Human evaluation offered to all raters, or no longer")
     RATER_GROUP_SAVED = "rater_group.saved", _("Group of raters saved")

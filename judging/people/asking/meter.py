@@ -1,4 +1,4 @@
-"""What further ratings buy: how many halve the interval, drawn by doubt and drawn evenly, and how long they take."""
+"""What more ratings would add: how many halve the interval, drawn by doubt and drawn evenly, and how long they take."""
 
 from __future__ import annotations
 

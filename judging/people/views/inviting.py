@@ -204,7 +204,7 @@ def quota_effects(evaluation: Evaluation, quota: int | None) -> list[str]:
         return [_("Raters get items as long as there are any."), kept_sentence(evaluation)]
     return [
         _("From now on, items a rater at most: %(n)s.") % {"n": number(quota)},
-        _("Who was told fewer is asked first, and may stop at the old number."),
+        _("Raters who were told fewer are asked first and may stop at the old number."),
         kept_sentence(evaluation),
     ]
 
