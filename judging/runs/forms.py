@@ -137,6 +137,11 @@ class CandidateForm(forms.Form):
         super().__init__(*args, **more)
         self.fields["endpoint"].queryset = endpoints  # type: ignore[attr-defined]
 
+    def proposed(self) -> CandidateModel | None:
+        """The model of a form that was not sent yet; None without an endpoint."""
+        endpoint: Endpoint | None = self.initial.get("endpoint")
+        return CandidateModel(name=endpoint.name, endpoint=endpoint.pk) if endpoint else None
+
     def candidate(self) -> CandidateModel | None:
         """The chosen model; None without an endpoint. Call only after is_valid."""
         sent = self.cleaned_data
@@ -155,8 +160,10 @@ class CandidateForm(forms.Form):
 
 class BaseCandidateForms(forms.BaseFormSet):  # type: ignore[type-arg]
     def candidates(self) -> list[CandidateModel]:
-        """The chosen models; empty if the forms are invalid."""
-        if not self.is_bound or not self.is_valid():
+        """The chosen models, of forms not sent yet the proposed ones; empty if the forms are invalid."""
+        if not self.is_bound:
+            return [candidate for form in self.forms if (candidate := form.proposed())]
+        if not self.is_valid():
             return []
         return [candidate for form in self.forms if (candidate := form.candidate())]
 
@@ -171,10 +178,16 @@ _Forms = forms.formset_factory(
 )
 
 
-def candidate_forms(data: Any, endpoints: QuerySet[Endpoint]) -> BaseCandidateForms:
-    """The formset, bound if the data include it."""
+def candidate_forms(
+    data: Any, endpoints: QuerySet[Endpoint], *, has_answers: bool = True
+) -> BaseCandidateForms:
+    """The formset, bound if the data include it. For a version without answers the project's only tested endpoint is
+    proposed to generate them."""
     sent = data if data is not None and f"{PREFIX}-TOTAL_FORMS" in data else None
-    return cast(BaseCandidateForms, _Forms(sent, prefix=PREFIX, form_kwargs={"endpoints": endpoints}))
+    tested = [] if has_answers else [endpoint for endpoint in endpoints if endpoint.works]
+    initial = [{"endpoint": tested[0]}] if len(tested) == 1 else None
+    more: dict[str, Any] = {"prefix": PREFIX, "form_kwargs": {"endpoints": endpoints}}
+    return cast(BaseCandidateForms, _Forms(sent, initial=initial, **more))
 
 
 SEEDS = 2**31
@@ -334,9 +347,10 @@ class RunForm(BudgetForm):
         candidates = Candidate.uploaded.filter(version=version, responses__gt=0).order_by("name")
         self.choices = {str(choice.version.pk): choice for choice in choices if choice.version}
         self._offers_batches = any(offers_batches(endpoint) for endpoint in endpoints)
+        uploaded = list(candidates)
         proposed = {
             "version": version,
-            "candidates": list(candidates),
+            "candidates": uploaded,
             "metrics": [metric] if metric in self.choices else list(self.choices) * (len(self.choices) == 1),
             "seed": random.randrange(SEEDS),
             "reuse_replies": True,
@@ -344,7 +358,7 @@ class RunForm(BudgetForm):
         }
         super().__init__(data, initial=proposed)
         self.fields["rows_wanted"].choices = _row_choices(version.valid_rows)  # type: ignore[attr-defined]
-        self.candidate_forms = candidate_forms(data, endpoints)
+        self.candidate_forms = candidate_forms(data, endpoints, has_answers=bool(uploaded))
         self.fields["version"].queryset = versions  # type: ignore[attr-defined]
         self.fields["candidates"].queryset = candidates  # type: ignore[attr-defined]
         self.fields["metrics"].choices = [  # type: ignore[attr-defined]

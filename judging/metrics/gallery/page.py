@@ -24,6 +24,7 @@ from judging.metrics.editor.preview import PromptPreview, preview_prompt
 from judging.metrics.editor.samples import Sample
 from judging.metrics.editor.scripts import ScriptRun, script_runs
 from judging.metrics.gallery.cards import label_of, shown
+from judging.metrics.gallery.examples import shown_examples
 from judging.rule_messages import reader_language
 
 MAX_COLUMN = 60  # characters of the name of a column that is offered
@@ -176,5 +177,5 @@ class CardPage:
             "preview": self.preview,
             "prompt": self.preview.prompt,
             "sample": self.sample,
-            "examples": [ex for ex in self.card.examples if ex.language == self.start.language],
+            "examples": shown_examples(self.card, self.start.language),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -44,6 +45,24 @@ def client(client_of: ClientOf, alice: User) -> Client:
 
 def saved() -> MetricDefinition:
     return MetricDefinition.from_json(newest_version(Metric.objects.get()).definition)
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("consistent_turns", ["I am a vegetarian.", "How about a risotto?", "Something quicker?"]),
+        ("code_tests", ["Tests (Python)", "def add(a, b):\n    return a + b", "== 4\nassert twice("]),
+        ("faithful", ["Retrieved context"]),
+        ("correct", ["Reference"]),
+        ("multi_turn_checklist", ["Rubric"]),
+        ("reference_pair", ['<div class="small-text quiet-text">B</div>']),
+    ],
+)
+def test_the_examples_of_a_card_are_shown_whole(
+    name: str, texts: list[str], client: Client, project: Project
+) -> None:
+    examples = unescape(client.get(card(name)).text.partition("<h2>Examples</h2>")[2])
+    assert [text for text in texts if text not in examples] == []
 
 
 def test_the_gallery_shows_all_its_metrics(client: Client, project: Project) -> None:

@@ -69,8 +69,10 @@ def text(response: HttpResponse) -> str:
 def test_the_form_proposes_all_candidates_the_only_metric_and_a_name(
     alice: User, client_of: ClientOf, version: Version, metric: MetricVersion
 ) -> None:
+    Endpoint.objects.update(probe={"ok": True})
     form = client_of(alice).get(ADDRESS).context["form"]
     assert [one.name for one in form.initial["candidates"]] == ["alpha", "beta"]
+    assert form.chosen().candidate_models == []
     assert form.initial["metrics"] == [str(metric.pk)]
     assert form.initial["name"] == f"{metric.metric.name} {timezone.localdate():%Y-%m-%d}"
 
@@ -312,6 +314,24 @@ def test_a_version_without_answers_offers_to_ask_models(
     page = text(client_of(alice).get(f"{ADDRESS}?version={empty.pk}"))
     assert "Select a model to generate them" in page
     assert re.search(r'<details class="fold" open>\s*<summary>Model 1', page)
+
+
+@pytest.mark.parametrize(("tested", "proposed"), [(0, []), (1, ["House judge"]), (2, [])])
+def test_the_only_tested_endpoint_is_proposed_to_answer_a_version_without_answers(
+    tested: int,
+    proposed: list[str],
+    project: Project,
+    alice: User,
+    client_of: ClientOf,
+    metric: MetricVersion,
+) -> None:
+    Endpoint.objects.update(probe={"ok": True} if tested else {})
+    if tested == 2:
+        Endpoint.objects.create(project=project, name="b", url=JUDGE_URL, model="m", probe={"ok": True})
+    empty = a_version(project, models=())
+    context = client_of(alice).get(f"{ADDRESS}?version={empty.pk}").context
+    assert [model.name for model in context["form"].chosen().candidate_models] == proposed
+    assert bool(context["cost"].answers) == bool(proposed)
 
 
 def test_models_are_chosen_by_endpoint_and_frozen_into_the_run(
