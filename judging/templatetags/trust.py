@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 
 from judging.people.models import Evaluation
+from judging.records.models import Run
 from judging.trust.models import SealedTest
 
 register = template.Library()
@@ -14,3 +15,14 @@ register = template.Library()
 def sealed_test_of(evaluation: Evaluation) -> SealedTest | None:
     """The test that people rate in an evaluation, if it is for one."""
     return SealedTest.objects.filter(evaluation=evaluation).select_related("split__metric").first()
+
+
+@register.simple_tag
+def tests_waiting(run: Run) -> list[SealedTest]:
+    """The tests on a run's data set that were not opened yet for the versions in it."""
+    versions = run.metrics.exclude(metric_version=None).values("metric_version")
+    tests = SealedTest.objects.filter(
+        split__dataset=run.version.dataset_id, split__metric__versions__in=versions
+    )
+    waiting = tests.exclude(openings__metric_version__in=versions).distinct()
+    return list(waiting.select_related("split__metric").order_by("pk"))

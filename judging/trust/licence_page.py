@@ -28,7 +28,8 @@ class CountedRate:
 class LicencePage:
     """`failing`: the share of failures by people in the test, None where it does not hold passes and failures.
     `criteria`: whether its items are criteria of checklists, of so many `answers`. `allowed`: (use, whether it is);
-    `trends`, `gates`: the least lower bounds that were in force at the opening."""
+    `use_in_report`: whether it holds, and its run is there; `trends`, `gates`: the least lower bounds that were in
+    force at the opening."""
 
     state: LicenceState
     passes: bool
@@ -39,6 +40,7 @@ class LicencePage:
     negative: CountedRate | None
     failing: float | None
     allowed: list[tuple[str, bool]]
+    use_in_report: bool
     trends: float
     gates: float
     too_few_rows: bool
@@ -56,10 +58,11 @@ def licence_page(licence: Licence) -> LicencePage:
     if failures is None:  # an older licence
         failures = sum(value is False for value in people)
     items = figures["items"]
+    state, run = licence_state(licence), licence.opening.run if licence.opening else None
     allowed = USES[: USES.index(licence.use) + 1] if licence.use in USES else ()
     needed = thresholds.rate if passes else thresholds.kappa
     return LicencePage(
-        state=licence_state(licence),
+        state=state,
         passes=passes,
         agreement=_counted(figures["agreement"], items),
         positive=_counted(figures["positive"], items - failures) if passes else None,
@@ -68,6 +71,7 @@ def licence_page(licence: Licence) -> LicencePage:
         criteria=kind == CHECKLIST,
         answers=figures.get("answers") or len(people),
         allowed=[(use, use in allowed) for use in USES],
+        use_in_report=state == LicenceState.VALID and run is not None and run.deleted_at is None,
         trends=needed("trends"),
         gates=needed("gates"),
         too_few_rows=figures["rows"] < FEWEST_TEST_ROWS,

@@ -134,6 +134,19 @@ def test_opening_counts_and_leads_to_the_licence(page: Client, sealed: SealedTes
     assert "No version to open it for" in text_of(page, address)
 
 
+def test_a_run_leads_to_the_test_that_waits_for_its_version(
+    page: Client, sealed: SealedTest, run: Run
+) -> None:
+    waits = "was not opened for this version yet"
+    assert waits in text_of(page, f"/p/physics/runs/{run.pk}/")
+    assert sealed.evaluation is not None
+    sealed_test_close(test=sealed, run=sealed.evaluation.run)
+    licence = sealed_test_open(test=sealed, run_metric=run.metrics.get())
+    assert waits not in text_of(page, f"/p/physics/runs/{run.pk}/")
+    shown = page.get(f"{BASE}licences/{licence.pk}/").content.decode()
+    assert f'href="/p/physics/runs/{run.pk}/report/"' in shown
+
+
 def test_the_licence_shows_counts_data_set_and_share_of_failures(page: Client, licence: Licence) -> None:
     shown = text_of(page, f"{BASE}licences/{licence.pk}/")
     right, passes = (licence.figures["positive"][name] for name in ("count", "trials"))
