@@ -38,10 +38,12 @@ def search_of(words: Iterable[str]) -> re.Pattern[str]:
     return re.compile(alternatives(words), re.IGNORECASE)
 
 
-_LONE_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[,，、。；;|)\]】]|\.\s|\.?[ \t]*(?:\n|\Z))"
+_LONE_NUMBER = (
+    r"[+-]?[0-9]+(?:\.[0-9]+)?\s?(?:分|点|points?|pts?|stars?)?(?:[,，、。；;|)\]】]|\.\s|\.?[ \t]*(?:\n|\Z))"
+)
 CLAUSE_END = re.compile(
     r"(?=[,，、.;:!。；！？|)\]】」\n–—bs因由理-])"  # most characters end no clause
-    rf"(?:(?:,(?=\s|\Z)|[，、])(?!\s?(?:out of\b|{_LONE_NUMBER}))|[.;:!](?=\s|\Z)|[。；！？|)\]】」\n]"
+    rf"(?:(?:,(?=\s|\Z)|[，、])(?!\s?(?:out of\b|(?:or|或者?)\s?[0-9]|{_LONE_NUMBER}))|[.;:!](?=\s|\Z)|[。；！？|)\]】」\n]"
     rf"|(?<=\s)[-–—]{{1,3}}+(?!\s?[0-9.]|>)|(?={alternatives(REASON_WORDS)}))",
     re.IGNORECASE,
 )

@@ -16,7 +16,8 @@ _PERCENT = 100
 _MOST_SCALES = 200
 
 _DIGITS = r"[+-]?(?:[0-9]+(?:[.,][0-9]+)?|\.[0-9]+)"
-_END = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"  # of a scale
+_END_WORDS = {"五": 5, "十": 10, "百": 100, "一百": 100}
+_END = rf"(?:[0-9]{{1,15}}(?:\.[0-9]{{1,15}})?|{'|'.join(_END_WORDS)})"  # of a scale
 _WORDS = alternatives(NUMBER_WORDS)
 _UNIT = rf"(?:{alternatives([*UNITS, '%'])})\.?"
 _OF = "|".join(word if word == "/" else rf"{word}(?!\w)" for word in SCALE_WORDS)
@@ -40,29 +41,39 @@ _ONLY_RANGE = re.compile(
     rf"{_DIGITS}\s?(?:{_UNIT})?\s?(?:\+|(?:{_RANGE_MARKS})\s?{_DIGITS}\s?(?:{_UNIT})?)", re.IGNORECASE
 )
 _NO_SCORE = re.compile(rf"{_DIGITS}\s{{0,3}}分?\s{{0,3}}[钟制之]")
+_OTHER_NUMBER = re.compile(r"\s?(?:or|或者?)\s?[0-9]", re.IGNORECASE)  # 5 (or 6)
 _TAIL = re.compile(r"=>|->|=|→|⇒|➔")
 
 _SCALE_NOTE = re.compile(
     rf"(?:(?:{_OF})\s?(?:a\s)?|(?:满分|总分|共|max(?:imum)?)\s?[:为是]?\s?)(?P<of>{_END})\s?(?:{_UNIT})?"
-    rf"|(?:(?:on\s)?(?:a\s)?scale\s(?:of|from)\s|from\s)?{_END}\s?(?:-|–|~|to|至|到)\s?(?P<to>{_END})\s?(?:{_UNIT})?",
+    rf"|(?:(?:on\s)?(?:a\s)?scale:?\s(?:(?:of|from)\s)?|from\s)?{_END}\s?(?:-|–|~|to|至|到)\s?(?P<to>{_END})\s?(?:{_UNIT})?",
     re.IGNORECASE,
 )
+_SCALE_WORD = re.compile("满分|最高分|max|(?P<after_end>分制|scale)", re.IGNORECASE)
 _NAMED_SCALE = re.compile(
     rf"max(?:imum)?[\s_](?:possible[\s_])?(?:score|rating|points)[\"']?\s{{0,2}}(?:is|of|[:=])?\s{{0,2}}(?P<max>{_END})"
-    rf"|(?:满分|最高分)\s{{0,2}}[为是:]?\s{{0,2}}(?P<full>{_END})|(?<![0-9.])(?P<of>{_END})\s?分制",
+    rf"|(?:满分|最高分)\s{{0,2}}[为是:]?\s{{0,2}}(?P<full>{_END})"
+    rf"|scale:?\s(?:(?:of|from)\s)?{_END}\s?(?:-|–|~|to)\s?(?P<to>{_END})",
     re.IGNORECASE,
 )
-_HINT_OF_SCALE = re.compile("满分|最高分|分制|max", re.IGNORECASE)
+_END_BEFORE = re.compile(rf"(?<![0-9.])({_END})(?:[ -]points?)?\s?\Z", re.IGNORECASE)
+_NEAR = 40  # characters before a word about scales in which the scale's end is looked for
 _LAST_NUMBER = re.compile(rf"({_END})[^0-9]*\Z")
 
 
 def names_other_scale(text: str, max_score: float) -> bool:
     """Whether the text names a scale with another end."""
-    if not _HINT_OF_SCALE.search(text):
-        return False
-    return any(
-        _is_other(_group(scale), max_score) for scale in islice(_NAMED_SCALE.finditer(text), _MOST_SCALES)
-    )
+    words = islice(_SCALE_WORD.finditer(text), _MOST_SCALES)
+    ends = (_end_of_scale(text, word) for word in words)
+    return any(_is_other(end, max_score) for end in ends if end is not None)
+
+
+def _end_of_scale(text: str, word: re.Match[str]) -> str | None:
+    """The end of the scale that the word names: after it, or before 分制 and scale."""
+    named = _NAMED_SCALE.match(text, word.start())
+    if named is None and word["after_end"]:
+        named = _END_BEFORE.search(text, max(0, word.start() - _NEAR), word.start())
+    return _group(named) if named else None
 
 
 def ends_elsewhere(note: str, max_score: float) -> bool:
@@ -72,7 +83,7 @@ def ends_elsewhere(note: str, max_score: float) -> bool:
 
 
 def _is_other(end: str, max_score: float) -> bool:
-    return float(end) != max_score
+    return (_END_WORDS.get(end) or float(end)) != max_score
 
 
 def _group(match: re.Match[str]) -> str:
@@ -88,6 +99,8 @@ def read_number(text: str, notes: tuple[str, ...], gives: Gives, other_scale: bo
     tails = _TAIL.split(text)
     number = _NUMBER.fullmatch(tails[-1].strip())
     if number is not None:
+        if any(map(_OTHER_NUMBER.match, notes)):
+            return unfit(RANGE, text)
         return value_of(number, notes, gives, other_scale)
     if _NO_SCORE.match(text) or not _BEGINS.match(text):
         return None

@@ -116,18 +116,25 @@ def _answers_that_differ(
 def _first_clause(text: EditedText, first: int, reader: Reader) -> Statement | None:
     end = clause_end(text.text, first, first + _MOST_BARE)
     value = bare_value(text.text[first:end], reader, needs_unit=True)
-    if (
-        value is not None
-        and text.text[end : end + 1] == ":"
-        and text.text[end + 1 : end + 3].strip().isdigit()
-    ):
-        return None  # Correct: 3 of 4
+    if value is not None and _is_taken_back(value, text.text, end, reader):
+        return None
     if value is None or _echoes_rubric(text.text, reader):
         return None
     sentence = text.text[first : sentence_end(text.text, first, first + MOST_CHARACTERS)]
     if reader.gives.kind == PASS_FAIL and _CONTRAST.search(sentence):
         return None
     return statement(text, (first, end), value, "bare")
+
+
+def _is_taken_back(value: Value, text: str, end: int, reader: Reader) -> bool:
+    """Whether the clause after `end` answers the first one (Pass: no, Correct: 3 of 4) or states another value."""
+    mark = text[end : end + 1]
+    following = text[end + 1 : clause_end(text, end + 1, end + _MOST_BARE)].strip()
+    if mark == ":" and following[:1].isdigit():
+        return True
+    stated = bare_value(following, reader, needs_unit=True)
+    is_denied = mark == ":" and value.value is False  # Fail: no
+    return stated is not None and (is_denied or stated != value)
 
 
 def _echoes_rubric(text: str, reader: Reader) -> bool:

@@ -250,6 +250,8 @@ DELIMITERS = [
         "总",
         "满分10分",
         "max score: ",
+        "5-5 scale ",
+        "scale 1-",
         "|",
         "|a|b|\n",
         "|\n",
