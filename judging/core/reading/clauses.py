@@ -43,7 +43,8 @@ _LONE_NUMBER = (
 )
 CLAUSE_END = re.compile(
     r"(?=[,，、.;:!。；！？|)\]】」\n–—bs因由理-])"  # most characters end no clause
-    rf"(?:(?:,(?=\s|\Z)|[，、])(?!\s?(?:out of\b|(?:or|或者?)\s?[0-9]|{_LONE_NUMBER}))|[.;:!](?=\s|\Z)|[。；！？|)\]】」\n]"
+    rf"(?:(?:,(?=\s|\Z)|[，、])(?!\s?(?:out of\b|(?:or|或者?)\s?[0-9]|{_LONE_NUMBER}))"
+    rf"|[.;:!](?=\s|\Z)|[。；！？|)\]】」\n]"
     rf"|(?<=\s)[-–—]{{1,3}}+(?!\s?[0-9.]|>)|(?={alternatives(REASON_WORDS)}))",
     re.IGNORECASE,
 )
