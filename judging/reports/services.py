@@ -102,7 +102,7 @@ def left_out(run: Run) -> dict[str, Any]:
         "not_read_to_its_end": bool(run.version.stopped_by),
         "rows_not_drawn": valid - drawn_rows,
         "seed": run.seed if drawn else None,
-        "rows_without_answers": drawn_rows - run.rows if run.started_at else None,
+        "rows_without_answers": max(0, drawn_rows - run.rows) if run.started_at else None,
         "pairs_without_answers": _pairs_without_answers(run, drawn_rows) if run.started_at else None,
         "excluded": sum(exclusion["judgements"] for exclusion in excluded),
         "excluded_by": excluded,

@@ -146,3 +146,4 @@ def test_what_a_rule_sent_counts_in_no_mean_of_the_study(
     document = report_document(Run.objects.get(pk=evaluation.run_id))
     assert [cell["scored"] for cells in document["candidates"].values() for cell in cells.values()] == [5]
     assert document["left_out"]["sent_by_rule"] == 8
+    assert document["left_out"]["rows_without_answers"] >= 0
