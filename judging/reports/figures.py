@@ -48,6 +48,7 @@ licences_added: list[AddLicences] = []
 """What higher packages add to a document: the licences of its judges, and means corrected with them."""
 JOB = "compute_figures"
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second
+FEW_POLLED = 2_000
 RECOMPUTE_FACTOR = 10  # while running: recompute figures this many times older than their computation took
 CACHE_SECONDS = 24 * 3600
 
@@ -122,9 +123,11 @@ def current_figures(run: Run) -> RunFigures:
     return stored
 
 
-def for_page(run: Run) -> RunFigures | None:
-    """The run's stored figures; wakes a worker if there are none or they are outdated."""
-    stored = _stored(run) if is_large(run) else current_figures(run)
+def for_page(run: Run, *, polled: bool = False) -> RunFigures | None:
+    """The run's stored figures; wakes a worker if there are none or they are outdated. `polled`: asked for again every
+    few seconds while people rate, who would wait for a page that computes them each time."""
+    by_worker = is_large(run) or (polled and run.done > FEW_POLLED)
+    stored = _stored(run) if by_worker else current_figures(run)
     if stored is None or stored.due(run):
         jobs.request(JOB, run.pk)
     else:

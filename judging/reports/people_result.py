@@ -109,8 +109,9 @@ def people_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return render(request, "reports/_people_result.html", {"run": run, "hidden": True})
     if context["live"] and request.GET.get("seen") == str(run.revision):
         return HttpResponse(status=204)  # nothing to swap in
-    stored = for_page(run)
+    stored = for_page(run, polled=context["live"])
     if stored is not None:
+        context["revision"] = stored.revision
         context["series"] = series_of([run.project_id])[run.project_id]
         context["results"] = results_of(run, report_document(run, stored.figures), context["series"])
     return render(request, "reports/_people_result.html", context)

@@ -21,6 +21,7 @@ from judging.reports.services import report_document
 from tests.conftest import ClientOf, member
 from tests.judging.judged import a_judged_run, said
 from tests.judging.people.make import about, give, make_evaluation, rate_all, rate_each
+from tests.working import FIGURES, do_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -286,6 +287,21 @@ def test_while_people_rate_the_page_polls_and_gets_only_changes(
     assert client.get(address(evaluation), {"seen": 1}).status_code == 204
     give(claim(evaluation=evaluation, user=rita)[0], "A=B")
     assert client.get(address(evaluation), {"seen": 1}).status_code == 200
+
+
+def test_with_many_ratings_a_worker_computes_what_the_page_polls_for(
+    project: Project, rita: User, alice: User, client_of: ClientOf
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=3)
+    give(claim(evaluation=evaluation, user=rita)[0], "A>B")
+    Run.objects.filter(pk=evaluation.run_id).update(scored=2001, total=9000)
+    client = client_of(alice)
+    assert "The figures are being computed." in client.get(address(evaluation)).text
+    do_jobs(*FIGURES)
+    page = client.get(address(evaluation)).text
+    assert "alpha" in page
+    revision = Run.objects.get(pk=evaluation.run_id).revision
+    assert f"seen={revision}" in page
 
 
 def test_asking_ends_when_all_is_rated_and_when_the_evaluation_is_closed(
