@@ -98,6 +98,19 @@ def test_the_header_stands_still_from_page_to_page(enter: Enter, adam: User, pro
     assert len(places) == 1
 
 
+def test_a_wide_header_is_one_line_and_a_narrow_one_two(enter: Enter, adam: User, project: Project) -> None:
+    page = enter(adam, "/p/physics/")
+    page.evaluate(
+        "document.querySelector('.site-bar > .menu > summary > span').append(' of the whole department')"
+    )
+    heights = {}
+    for width in (800, 1000, 1050, 1100, 1150, 1200, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        heights[width] = page.evaluate("document.querySelector('.site-header').offsetHeight")
+    assert heights[800] == heights[1000]
+    assert {heights[width] for width in (1050, 1100, 1150, 1200, 1280)} == {49}
+
+
 def test_a_number_field_with_letters_is_explained_by_the_page(
     enter: Enter, alice: User, project: Project
 ) -> None:
