@@ -20,7 +20,7 @@ def sealed_test_of(evaluation: Evaluation) -> SealedTest | None:
 @register.simple_tag
 def tests_waiting(run: Run) -> list[SealedTest]:
     """The tests on a run's data set that were not opened yet for the versions in it."""
-    versions = run.metrics.exclude(metric_version=None).values("metric_version")
+    versions = [each.metric_version_id for each in run.metrics.all() if each.metric_version_id]
     tests = SealedTest.objects.filter(
         split__dataset=run.version.dataset_id, split__metric__versions__in=versions
     )

@@ -25,6 +25,7 @@ from judging.trust.labelled import Labels, labels_for
 from judging.trust.models import Licence, Split
 from judging.trust.services import sealed_test_open
 from judging.trust.sources import Source
+from tests.api import Api
 from tests.conftest import ClientOf
 from tests.judging.importing import imported, imports, results_file, verdict
 from tests.judging.judged import JUDGE_URL, judge, said
@@ -71,6 +72,21 @@ def test_a_test_from_imported_labels_is_closed_at_once(run: Run, metric: Metric,
     assert (licence.labels_before, licence.figures["items"]) == (True, 24)
     (agreement,) = dev_agreements(split)
     assert agreement.wrong + licence.figures["items"] - licence.figures["agreement"]["count"] == len(WRONG)
+
+
+def test_imported_labels_of_a_test_are_sealed_until_it_is_opened(
+    run: Run, metric: Metric, labelled: Run, alice: User
+) -> None:
+    export = f"projects/physics/runs/{labelled.pk}/export?form=results"
+
+    def shown() -> int:
+        return Api(alice).get(export).getvalue().count(b'"gold"')
+
+    assert shown() == ROWS
+    split = drawn(run, metric, Sizes(0, 6, 24))
+    assert shown() == ROWS - 24
+    sealed_test_open(test=split.test, run_metric=run.metrics.get())
+    assert shown() == ROWS
 
 
 def test_the_page_offers_them_and_says_where_they_are_from(
