@@ -13,6 +13,7 @@ from evalsite.names import with_names
 from evalsite.rounding import adding_up, exact, fixed, fixed_percent, significant
 from evalsite.templatetags.show import NONE, number, percents
 from judging.core.charts.axis import percent_texts, tick_text
+from judging.core.statistics.frame import REFERENCE
 from judging.core.values import value_texts
 
 NAMES_SHOWN = 3
@@ -121,9 +122,14 @@ def kind_name(kind: str | None) -> str:
     )
 
 
+def candidate_label(name: str) -> str:
+    """A candidate's name; a comparison's other side may be the row's reference."""
+    return _("Reference") if name == REFERENCE else name
+
+
 def names_of(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     """The names as a list in a sentence; of more than `shown`, the first ones and the number of others."""
-    comma = pgettext("between names", ", ")
+    comma, names = pgettext("between names", ", "), [candidate_label(name) for name in names]
     if len(names) > shown:
         rest = len(names) - shown + 1
         return with_names(
@@ -394,6 +400,7 @@ def refusal(code: str) -> str:
 
 def step_names(a: str, b: str) -> dict[str, str]:
     """Labels of the five verdicts on a pair."""
+    a, b = candidate_label(a), candidate_label(b)
     return {
         "A>>B": with_names(_("%(name)s much better"), {"name": a}),
         "A>B": with_names(_("%(name)s better"), {"name": a}),

@@ -14,7 +14,7 @@ from judging.core.statistics.document import bins_of
 from judging.people.access import hidden_among, rates_here
 from judging.records.models import Run
 from judging.reports.figures import request_results
-from judging.reports.labels import ValueFormat
+from judging.reports.labels import ValueFormat, candidate_label
 from judging.reports.links import breakable
 from judging.reports.outcomes import OutcomeView, outcome_views
 from judging.reports.page.tables import verdict_shares
@@ -31,6 +31,7 @@ def candidate_mark(name: str, series: Mapping[str, int]) -> SafeString:
 
 
 register.filter(breakable)
+register.filter(candidate_label)
 
 
 @register.simple_tag

@@ -20,7 +20,7 @@ from judging.core.statistics.intervals import rate_interval
 from judging.core.statistics.ranking import Cells, comparisons_under, ranked, ranked_by_wins
 from judging.core.values import verdict_code
 from judging.filters.judgement_filter import meaning_category
-from judging.reports.labels import ValueFormat, beside, decimal, share_interval
+from judging.reports.labels import ValueFormat, beside, candidate_label, decimal, share_interval
 from judging.reports.links import Links, linked
 from judging.reports.verdict_items import ANSWERS
 
@@ -58,7 +58,7 @@ def columns_of(texts: Sequence[str], numbers: Sequence[str]) -> list[Column]:
 def marked(series: Series, name: str, text: str = "") -> SafeString:
     """A candidate's name, or a text about it, after its mark, if the run has a candidate of this name."""
     icon = mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
-    return format_html("{}{}", icon, text or name)
+    return format_html("{}{}", icon, text or candidate_label(name))
 
 
 def kind_of(cells: Cells) -> str | None:

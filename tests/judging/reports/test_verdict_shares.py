@@ -138,3 +138,15 @@ def test_a_table_of_several_runs_has_them_too(project: Project, client_of: Clien
     address = reverse("runs:compare", args=(project.slug, runs[0].pk))
     html = client_of(alice).get(address, {"with": [run.pk for run in runs[1:]]}).text
     assert html.count("A&gt;&gt;B 25 % · A=B 75 %") == 3
+
+
+@pytest.mark.django_db
+def test_the_reference_is_called_so_beside_the_candidates(
+    project: Project, client_of: ClientOf, alice: User
+) -> None:
+    metric = a_metric(JUDGE_URL, gives="comparison", max_score=5)
+    run = judge(a_run(a_version(project, 4), metric), lambda place: said([3, 3, 3, 1, 5, 3, 3, 2][place]))
+    for_page(run)
+    html = client_of(alice).get(reverse("runs:report", args=(project.slug, run.pk))).text
+    assert ">Reference</span></th>" in html
+    assert ">@reference<" not in html
