@@ -42,14 +42,14 @@ def marked_html(rendered: str, source: str, places: Sequence[Place]) -> str:
     if not places:
         return rendered
     tokens = [match[0] for match in _TOKEN.finditer(rendered)]
-    found = _places_in_source(tokens, source)
-    shown = [place for place in places if _is_shown(place, tokens, found, source)]
-    return "".join(_with_marks(tokens, found, shown)) if shown else rendered
+    sources = _places_in_source(tokens, source)
+    shown = [place for place in places if _is_shown(place, tokens, sources, source)]
+    return "".join(_with_marks(tokens, sources, shown)) if shown else rendered
 
 
 def _places_in_source(tokens: Sequence[str], source: str) -> list[int]:
     """Where each token's character stands in the source; -1 for tags, blanks, formulas and what is not found."""
-    found, at, formulas = [], 0, 0
+    sources, at, formulas = [], 0, 0
     for token in tokens:
         place = -1
         if token[0] == "<":
@@ -61,20 +61,20 @@ def _places_in_source(tokens: Sequence[str], source: str) -> list[int]:
             if character.isspace():
                 place = at if source[at : at + 1].isspace() else -1
             at = place + 1 if place >= 0 else at
-        found.append(-1 if formulas else place)
-    return found
+        sources.append(-1 if formulas else place)
+    return sources
 
 
-def _is_shown(place: Place, tokens: Sequence[str], found: Sequence[int], source: str) -> bool:
+def _is_shown(place: Place, tokens: Sequence[str], sources: Sequence[int], source: str) -> bool:
     start, end = place
-    shown = [html.unescape(token) for token, at in zip(tokens, found, strict=True) if start <= at < end]
+    shown = [html.unescape(token) for token, at in zip(tokens, sources, strict=True) if start <= at < end]
     wanted = list(filter(str.isalnum, source[start:end]))
     return bool(shown) and list(filter(str.isalnum, "".join(shown))) == wanted
 
 
-def _with_marks(tokens: Sequence[str], found: Sequence[int], places: Sequence[Place]) -> Iterator[str]:
+def _with_marks(tokens: Sequence[str], sources: Sequence[int], places: Sequence[Place]) -> Iterator[str]:
     opened = False
-    for token, at in zip(tokens, found, strict=True):
+    for token, at in zip(tokens, sources, strict=True):
         marked = any(start <= at < end for start, end in places)
         if marked and not opened:
             yield "<mark>"
