@@ -25,7 +25,7 @@ from evalsite.secrets import Undecryptable
 from evalsite.tasks import jobs, workers
 from evalsite.tasks.jobs import Hold, WorkStopped
 from judging.core.judges.batches import ANTHROPIC, Batches, ItemResult, Line, RemoteBatch
-from judging.core.judges.errors import JudgeError
+from judging.core.judges.errors import Interrupted, JudgeError, Unusable
 from judging.core.judges.http_clients import open_client
 from judging.core.judges.reply import Usage
 from judging.core.judges.settings import JudgeSettings
@@ -164,7 +164,8 @@ def _advance(run: Run, batch: RequestBatch) -> None:
             workers.wake(judge_runs)
     except JudgeError as error:
         RequestBatch.objects.filter(pk=batch.pk).update(problem=error.code, problem_detail=error.message)
-        if not error.retry and batch.state == BatchState.SENDING:
+        perhaps_arrived = isinstance(error, (Interrupted, Unusable))
+        if batch.state == BatchState.SENDING and not (error.retry or perhaps_arrived):
             _refused(run, batch, error)
         elif error.status in (404, 410):
             _gone(run, batch, error)

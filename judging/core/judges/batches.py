@@ -6,6 +6,7 @@ Fields as in the API references of OpenAI ("Batch"), Azure ("Batch - Create") an
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judging.core.judges.addresses import split_address, with_path
 from judging.core.judges.client import messages_shown
 from judging.core.judges.error_responses import error_for_status
-from judging.core.judges.errors import Unusable
+from judging.core.judges.errors import Interrupted, Unusable
 from judging.core.judges.http_clients import network_error, network_errors, request_headers
 from judging.core.judges.protocols import azure
 from judging.core.judges.protocols.protocol import mapping, objects
@@ -180,13 +181,16 @@ class Batches:
             del headers["content-type"]  # httpx adds that of a form
         with messages_shown(self.settings):
             try:
-                async with self.client.stream(
-                    method, url, headers=headers, timeout=SECONDS, **content
-                ) as response:
+                async with (
+                    asyncio.timeout(self.settings.timeouts.whole),
+                    self.client.stream(method, url, headers=headers, timeout=SECONDS, **content) as response,
+                ):
                     if response.status_code >= 300:
                         body = (await response.aread())[:10_000]
                         raise error_for_status(response.status_code, response.headers, body)
                     yield response
+            except TimeoutError:
+                raise Interrupted("timeout_whole") from None
             except network_errors() as error:
                 raise network_error(error) from error
 

@@ -404,6 +404,16 @@ def test_the_servers_of_both_platforms_are_offered_by_name(
     assert [name for name in names if f">{name}</button>" not in page] == []
 
 
+def test_a_preset_chosen_for_an_endpoint_with_a_key_asks_for_the_key_again(
+    adam: User, client_of: ClientOf, endpoint: Endpoint
+) -> None:
+    preset, client = next(preset for preset in PRESETS if preset.name == "Anthropic"), client_of(adam)
+    assert f'data-with="{preset.url}"' in client.get(page_of(endpoint, "edit/")).text
+    chosen = {"url": preset.url, "protocol": preset.protocol}
+    page = client.post(page_of(endpoint, "edit/"), {**FORM, **chosen})
+    assert "key" in page.context["form"].errors
+
+
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_a_preset_leads_to_the_calls_of_its_protocol(preset: Preset) -> None:
     address = preset.url if preset.protocol != "azure" else f"{preset.url}/openai/deployments/m"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from judging.engine.reconcile import free_dead_leases
 from judging.engine.stopping import run_cancel, run_pause
 from judging.records.models import BatchRequest, BatchState, Judgement, RequestBatch, Run, RunState
 from judging.runs.services import RunOptions, run_resume
+from tests.deadlines import TIMEOUT
 from tests.judging.working import an_endpoint, work
 from tests.make import a_comparison, a_metric, a_run, a_version
 
@@ -265,6 +267,26 @@ def breaking(
 
 
 @EVERY
+def test_a_batch_whose_confirmation_can_t_be_read_is_sent_once(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches, protocol: str
+) -> None:
+    """The server took it, and a proxy sent a page in place of the reply."""
+
+    def step(name: str, when: str) -> None:
+        if (name, when) == ("create", "after") and len(batches.created) == 1:
+            raise PageInstead
+
+    batches.step = step
+    run = ended(batched_run(endpoint_at(project, server, protocol)))
+    assert (run.scored, len(batches.created)) == (ROWS, 1)
+
+
+class PageInstead(web.HTTPOk):
+    def __init__(self) -> None:
+        super().__init__(text="<html>")
+
+
+@EVERY
 def test_a_refused_batch_stops_the_run_and_is_not_sent_again_at_once(
     project: Project, server: ScriptedJudge, batches: ScriptedBatches, protocol: str
 ) -> None:
@@ -307,6 +329,20 @@ def test_a_batch_is_sent_once_wherever_the_connection_breaks(
     batches.step = step
     run = ended(batched_run(endpoint_at(project, server, protocol)))
     assert (run.state, run.scored, run.calls, run.calls_failed) == (RunState.FINISHED, ROWS, ROWS, 0)
+    assert len(batches.created) == 1
+
+
+def test_a_call_about_batches_takes_no_longer_than_the_endpoint_s_total_time_out(
+    project: Project, server: ScriptedJudge, batches: ScriptedBatches
+) -> None:
+    released = threading.Event()
+    batches.step = lambda _name, _when: released.wait(TIMEOUT) and None
+    endpoint = endpoint_at(project, server)
+    Endpoint.objects.update(total_seconds=1)
+    run = look(batched_run(endpoint))
+    released.set()
+    assert RequestBatch.objects.get().problem == "timeout_whole"
+    assert ended(run).scored == ROWS
     assert len(batches.created) == 1
 
 
