@@ -29,7 +29,7 @@ from judging.trust.services import thresholds_of
 from judging.trust.sources import FailureRate, Source, failure_rate
 
 ASSUMED = 0.1
-"""The share of failures where nothing is known."""
+"""The share of failures where there is nothing to go by."""
 MOST_COUNTED = 1500
 """Items beyond which the chance of a gate hardly changes."""
 
@@ -47,7 +47,7 @@ class Promise:
     seconds: float
     measured: bool
     failing: float
-    known: FailureRate | None
+    rate: FailureRate | None
     prospect: Prospect | None
     chances: Sequence[float]
     proposed_rows: int | None
@@ -64,8 +64,8 @@ def promise_of(
     """What such a draw from the source buys."""
     rows, each = min(sizes.test, source.drawable), source.answers_per_row
     each = each * (each - 1) // 2 if definition.compares_candidates else each
-    known, judged = failure_rate(metric), judged_as(definition.kind)
-    failing = known.share if known else ASSUMED
+    rate, judged = failure_rate(metric), judged_as(definition.kind)
+    failing = rate.share if rate else ASSUMED
     thresholds, pace = thresholds_of(metric.project), pace_of(metric.project)
     checklist = definition.kind == CHECKLIST
     verdicts = each * mean_criteria(source.version) if checklist else float(each)
@@ -81,7 +81,7 @@ def promise_of(
         seconds=rated * (pace or UNMEASURED_SECONDS),
         measured=pace is not None,
         failing=failing,
-        known=known,
+        rate=rate,
         prospect=expected,
         chances=list(expected.chances.values()) if expected else (),
         proposed_rows=math.ceil(expected.proposed / verdicts) if expected and expected.proposed else None,
