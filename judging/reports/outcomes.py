@@ -171,8 +171,8 @@ def outcome_store(run: Run, report: Mapping[str, Any], revision: int) -> None:
         name: (version, scales[name].low, scales[name].high)
         for name, version in versions_of_metrics(run).items()
     }
-    found = metric_outcomes(report, versions, [name for name, scale in scales.items() if scale.compares])
-    OUTCOMES.put(run.pk, value=msgspec.json.encode(found), revision=revision)
+    stored = metric_outcomes(report, versions, [name for name, scale in scales.items() if scale.compares])
+    OUTCOMES.put(run.pk, value=msgspec.json.encode(stored), revision=revision)
 
 
 def versions_of_metrics(run: Run) -> dict[str, str]:
