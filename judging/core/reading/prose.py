@@ -67,6 +67,7 @@ _YES_OR_NO = re.compile(
 _RIGHT_AFTER = re.compile(r"(?:最终|综合|总分)\s{0,2}\Z")
 _IS = re.compile(r"\sis\s", re.IGNORECASE)
 _LINE_LABEL = re.compile(r"^[ \t]{0,9}([^\n:]{1,40}):", re.MULTILINE)
+_SHORT_LINE = re.compile(r"^[ \t]{0,9}([^\n:]{1,40})$", re.MULTILINE)
 _MOST_LINES = 200
 
 
@@ -94,9 +95,18 @@ def _bare(text: EditedText, reader: Reader) -> Iterator[Statement | None]:
         value = bare_value(source[slice(*last)], reader, needs_unit=is_score and of_line is None)
         yield statement(text, last, value, "bare")
     if of_line is None and reader.gives.kind in (PASS_FAIL, SCORE):
-        yield _first_clause(text, first, reader)
+        of_clause = _first_clause(text, first, reader)
+        yield of_clause
+        if of_clause is not None and reader.gives.kind == PASS_FAIL:
+            yield from _lines_of_words(text, reader)
     if reader.gives.kind == PASS_FAIL and last is not None:
         yield from _answers_that_differ(text, last, reader)
+
+
+def _lines_of_words(text: EditedText, reader: Reader) -> Iterator[Statement | None]:
+    """Values that are whole lines, wherever they stand; beside another in the first clause neither is read."""
+    for line in islice(_SHORT_LINE.finditer(text.text), _MOST_LINES):
+        yield statement(text, line.span(1), bare_value(line[1], reader), "bare")
 
 
 def _answers_that_differ(
@@ -140,11 +150,11 @@ def _is_taken_back(value: Value, text: str, end: int, reader: Reader) -> bool:
 def _echoes_rubric(text: str, reader: Reader) -> bool:
     """Whether lines begin with different values and a colon."""
     values: set[object] = set()
-    for count, label in enumerate(_LINE_LABEL.finditer(text)):
+    for label in islice(_LINE_LABEL.finditer(text), _MOST_LINES):
         value = bare_value(label[1], reader, needs_unit=True)
         if value is not None:
             values.add(value.value)
-        if len(values) > 1 or count == _MOST_LINES:
+        if len(values) > 1:
             break
     return len(values) > 1
 
