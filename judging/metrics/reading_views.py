@@ -19,9 +19,8 @@ from evalsite.access import May
 from judging.core.reading.forms import FORMS
 from judging.core.reading.gives import Gives
 from judging.core.reading.reader import Reading, read_reply
-from judging.core.values import value_text
 from judging.markdown import marked_as_written
-from judging.messages import reason_sentence
+from judging.messages import reason_sentence, verdict_text
 
 MOST_REPLY = 50_000  # characters
 MOST_LABELS = 5_000
@@ -99,7 +98,7 @@ def _shown(reply: str, read: Reading) -> dict[str, Any]:
     if read.value is not None and read.evidence:
         marks = [read.evidence]
     return {
-        "value": value_text(read.value),
+        "value": verdict_text(read.value),
         "why": reason_sentence(read.reason, read.detail) if read.reason else "",
         "reason": read.reason,
         "form": translated(FORMS[read.form].name) if read.form else "",

@@ -37,7 +37,7 @@ def test_an_unread_reply_says_why_and_marks_what_stood_there(client: Client, pro
 @pytest.mark.parametrize(
     ("gives", "reply", "value"),
     [
-        ("pass_fail", "[[PASS]]", "true"),
+        ("pass_fail", "[[PASS]]", "Pass"),
         ("category", "Label: made up", "made up"),
         ("comparison", "[[A>B]]", "A&gt;B"),
     ],
@@ -56,7 +56,7 @@ def test_the_forms_are_listed_before_anything_is_pasted(client: Client, project:
 
 
 def test_false_is_a_value_too(client: Client, project: Project) -> None:
-    assert '<strong class="score">false</strong>' in read(client, project, "[[FAIL]]", gives="pass_fail")
+    assert '<strong class="score">Fail</strong>' in read(client, project, "[[FAIL]]", gives="pass_fail")
 
 
 def test_others_cannot_see_it(client_of: ClientOf, charlie: User, project: Project) -> None:
