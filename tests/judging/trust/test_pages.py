@@ -54,7 +54,7 @@ def text_of(client: Client, address: str) -> str:
 def test_the_page_says_what_a_draw_buys_before_anybody_rates(page: Client, run: Run, metric: Metric) -> None:
     shown = text_of(page, f"{BASE}{metric.pk}/")
     assert "20 test answers at 50 % failures hold about 10 of the rarer verdict." in shown
-    assert "No gate can come of it: the least are 16 of the rarer verdict without a mistake" in shown
+    assert "Too few for gates: these need at least 16 of the rarer verdict without a mistake" in shown
     assert "For a gate draw about 80 test rows" in shown
     assert "The rate is the judge's own" in shown
 
