@@ -319,8 +319,8 @@ def draw_a_test(visitor: APIRequestContext, site: str) -> list[str]:
 
 
 def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
-    """Draw a test from the sample's ratings, close and open it; return the paths of the licence, of the disagreements
-    and of suggested prompts."""
+    """Draw a test from the sample's ratings, which closes it, and open it; return the paths of the licence, of the
+    disagreements and of suggested prompts."""
     align = "/p/sample/judges/1/"
     drawn_from = f"{align}?source=run-{RUN.split('/')[-2]}"
     wait_for(visitor, site + drawn_from, 'name="labels"')
@@ -328,7 +328,6 @@ def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:
     sizes = {"test": "20", "dev": "1", "train": "1", "overlap": "1"}
     sent = {"source": f"run-{RUN.split('/')[-2]}", "labels": labels, **sizes}
     send(visitor, site, drawn_from, sent, to=align)
-    send(visitor, site, "/p/sample/judges/tests/2/close/", {})
     opening = "/p/sample/judges/tests/2/open/"
     judged = found_in(visitor.get(site + opening).text(), r'name="run_metric" value="(\d+)"')
     licence, _ = send(visitor, site, opening, {"run_metric": judged})
