@@ -212,8 +212,9 @@ def main() -> None:
         found = problems(week.studies, week.raters)
         taken = sorted(second for rater in week.raters for second in rater.taken)
         p50, p95 = (taken[len(taken) * share // 100] * 1000 for share in (50, 95))
-        seconds = time.monotonic() - began
-        print(f"{Rating.objects.count()} ratings by {len(week.raters)} raters in {seconds:.0f} s")
+        seconds, processor = time.monotonic() - began, time.process_time()
+        ratings = f"{Rating.objects.count()} ratings by {len(week.raters)} raters"
+        print(f"{ratings} in {seconds:.0f} s, {processor:.0f} s of processor time")
         print(f"a verdict took {p50:.0f} ms, 95 of 100 at most {p95:.0f} ms")
     print("\n".join([*found[:50], f"{len(found)} problems"]))
     sys.exit(1 if found else 0)
