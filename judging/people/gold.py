@@ -236,12 +236,12 @@ def _accepted(criterion: Criterion, sent: Any) -> Accepted | None:
 
 
 def _known_spans(criterion: Criterion, sent: Any) -> KnownSpans | None:
-    known = sent if isinstance(sent, dict) else {"value": sent}
-    within = known.get("within", SUM_WITHIN)
-    if not known.keys() <= {"value", "within"} or type(within) is not int or not 0 <= within <= MOST_OFF:
+    fields = sent if isinstance(sent, dict) else {"value": sent}
+    within = fields.get("within", SUM_WITHIN)
+    if not fields.keys() <= {"value", "within"} or type(within) is not int or not 0 <= within <= MOST_OFF:
         text = _("%(name)s: give a list of spans, or value and within (0 to %(most)s).")
         raise ValidationError(text % {"name": criterion.name, "most": MOST_OFF})
-    value = known.get("value")
+    value = fields.get("value")
     spans = _checked(criterion, text_of_records(value) if isinstance(value, list) else value)
     return None if spans is None else KnownSpans(spans=str(spans), within=within)
 

@@ -62,12 +62,12 @@ def sum_of(text: str) -> int:
     return sum(span.severity for span in spans_of(text))
 
 
-def finds(marked: str, known: str, within: int) -> bool:
-    """Whether marked spans find the known ones: each of these is overlapped by one with its label, and the sums differ
-    by at most `within`, so that marking everything finds nothing."""
-    own, sought = spans_of(marked), spans_of(known)
+def finds(marked: str, expected: str, within: int) -> bool:
+    """Whether marked spans find the expected ones: each of these is overlapped by one with its label, and the sums
+    differ by at most `within`, so that marking everything finds nothing."""
+    own, sought = spans_of(marked), spans_of(expected)
     found = all(any(_overlap(span, mark) and span.label == mark.label for mark in own) for span in sought)
-    return found and abs(sum_of(marked) - sum_of(known)) <= within
+    return found and abs(sum_of(marked) - sum_of(expected)) <= within
 
 
 def _overlap(a: Span, b: Span) -> bool:
