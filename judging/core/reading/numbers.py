@@ -49,7 +49,8 @@ _SCALE_NOTE = re.compile(
     rf"|(?:(?:on\s)?(?:a\s)?scale:?\s(?:(?:of|from)\s)?|from\s)?{_END}\s?(?:-|–|~|to|至|到)\s?(?P<to>{_END})\s?(?:{_UNIT})?",
     re.IGNORECASE,
 )
-_SCALE_WORD = re.compile("满分|最高分|max|(?P<after_end>分制|scale)", re.IGNORECASE)
+_SCALE_WORD = re.compile("满分|最高分|max|(?P<after_end>分制)", re.IGNORECASE)
+_OF_SENTENCE = re.compile("(?P<after_end>scale)", re.IGNORECASE)
 _NAMED_SCALE = re.compile(
     rf"max(?:imum)?[\s_](?:possible[\s_])?(?:score|rating|points)[\"']?\s{{0,2}}(?:is|of|[:=])?\s{{0,2}}(?P<max>{_END})"
     rf"|(?:满分|最高分)\s{{0,2}}[为是:]?\s{{0,2}}(?P<full>{_END})"
@@ -61,11 +62,16 @@ _NEAR = 40  # characters before a word about scales in which the scale's end is 
 _LAST_NUMBER = re.compile(rf"({_END})[^0-9]*\Z")
 
 
-def names_other_scale(text: str, max_score: float) -> bool:
+def names_other_scale(text: str, max_score: float, words: re.Pattern[str] = _SCALE_WORD) -> bool:
     """Whether the text names a scale with another end."""
-    words = islice(_SCALE_WORD.finditer(text), _MOST_SCALES)
-    ends = (_end_of_scale(text, word) for word in words)
+    found = islice(words.finditer(text), _MOST_SCALES)
+    ends = (_end_of_scale(text, word) for word in found)
     return any(_is_other(end, max_score) for end in ends if end is not None)
+
+
+def rates_on_other_scale(sentence: str, max_score: float) -> bool:
+    """Whether a sentence that rates names a "scale" with another end; elsewhere it may be one of the task."""
+    return names_other_scale(sentence, max_score, _OF_SENTENCE)
 
 
 def _end_of_scale(text: str, word: re.Match[str]) -> str | None:

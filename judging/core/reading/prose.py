@@ -27,6 +27,7 @@ from judging.core.reading.numbers import (
     NUMBER_AT_END,
     has_unit,
     is_range,
+    rates_on_other_scale,
     value_of,
     whole_number,
 )
@@ -196,6 +197,7 @@ def _last_sentence(text: EditedText, reader: Reader) -> Iterator[Statement | Non
     if "?" in sentence or "？" in sentence or has_guard_word(sentence) or _COUNTERFACTUAL.match(sentence):
         return
     plain = _BRACKETED.sub(lambda bracket: _BLANK * len(bracket[0]), sentence)
+    other_scale = rates_on_other_scale(sentence, reader.gives.max_score)
     start = 0
     for end in (*CLAUSE_END.finditer(plain), None):
         stop = end.start() if end else len(plain)
@@ -205,20 +207,20 @@ def _last_sentence(text: EditedText, reader: Reader) -> Iterator[Statement | Non
         elif end is not None and end[0] == ":":
             stated = None  # the name of a score that is explained, as in a rubric
         else:
-            stated = _number_of(clause, sentence[start:stop], reader)
+            stated = _number_of(clause, sentence[start:stop], reader, other_scale)
         if stated is not None:
             at, value = stated
             yield statement(text, (offset + at, span[0] + stop), value, "prose")
         start = end.end() if end else stop
 
 
-def _number_of(clause: str, written: str, reader: Reader) -> tuple[int, Value] | None:
+def _number_of(clause: str, written: str, reader: Reader, other_scale: bool) -> tuple[int, Value] | None:
     """Where the number that ends the clause begins, and its value, if the words before say that it is the score."""
     number = NUMBER_AT_END.search(clause.rstrip(".。"))
     if number is None or not _is_said(clause[: number.start()], has_unit(number)):
         return None
     notes = tuple(note[0][1:-1] for note in _BRACKETED.finditer(written, number.start()))
-    return number.start(), value_of(number, notes, reader.gives, reader.other_scale)
+    return number.start(), value_of(number, notes, reader.gives, reader.other_scale or other_scale)
 
 
 _DONE_TO = ("rated", "gave", "awarded", "assigned", "scored")
