@@ -46,7 +46,8 @@ _TAIL = re.compile(r"=>|->|=|→|⇒|➔")
 
 _SCALE_NOTE = re.compile(
     rf"(?:(?:{_OF})\s?(?:a\s)?|(?:满分|总分|共|max(?:imum)?)\s?[:为是]?\s?)(?P<of>{_END})\s?(?:{_UNIT})?"
-    rf"|(?:(?:on\s)?(?:a\s)?scale:?\s(?:(?:of|from)\s)?|from\s)?{_END}\s?(?:-|–|~|to|至|到)\s?(?P<to>{_END})\s?(?:{_UNIT})?",
+    rf"|(?:(?:on\s)?(?:a\s)?scale:?\s(?:(?:of|from)\s)?|from\s)?{_END}\s?(?:-|–|~|to|至|到)\s?(?P<to>{_END})\s?(?:{_UNIT})?"
+    rf"|(?:on\s)?(?:an?\s)?(?P<points>{_END})[\s-]points?\sscale",
     re.IGNORECASE,
 )
 _SCALE_WORD = re.compile("满分|最高分|max|(?P<after_end>分制)", re.IGNORECASE)
