@@ -282,6 +282,12 @@ def nth(values: Sequence[object], place: int) -> object:
     return values[place] if values and place < len(values) else ""
 
 
+@register.simple_tag
+def labelled(label: object, value: object) -> str:
+    """A label and its value as one text, with the colon of the reader's language."""
+    return gettext("%(label)s: %(value)s") % {"label": label, "value": value}
+
+
 @register.simple_tag(takes_context=True)
 def address(context: template.Context, **changes: object) -> str:
     """This page's query string with `changes`, for filters and tabs; an empty value removes a name."""

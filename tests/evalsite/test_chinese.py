@@ -12,6 +12,7 @@ from django.utils.translation import pgettext
 ROOT = Path(__file__).parents[2]
 PARTS = ROOT / "evalsite" / "locale" / "zh_Hans" / "parts"
 PAGES = [*sorted((ROOT / "docs").rglob("*.zh.md")), ROOT / "README.zh.md"]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 HAN = r"[\u4e00-\u9fff]"
 
 FORBIDDEN = {
@@ -141,3 +142,13 @@ def test_the_blank_after_a_colon_belongs_to_the_english_text() -> None:
     blank = re.compile(r':" %\} \S|:\{% endblocktranslate %\} \S')
     pages = (ROOT / "templates").rglob("*.html")
     assert [path.name for path in pages if blank.search(path.read_text())] == []
+
+
+def test_no_template_puts_an_english_colon_between_two_values() -> None:
+    texts = {
+        path: re.sub(r"(?s){% blocktranslate.*?{% endblocktranslate %}", "", path.read_text())
+        for path in TEMPLATES
+    }
+    assert [
+        path.name for path, text in texts.items() if re.search(r"}}(?:</\w+>)?: (?:{{|<\w+>{{)", text)
+    ] == []
