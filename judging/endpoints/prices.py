@@ -35,7 +35,8 @@ class ListPrice(NamedTuple):
     of: PriceList
 
 
-_LISTS = msgspec.json.decode(Path(__file__).with_name("prices.json").read_bytes(), type=tuple[PriceList, ...])
+_decode = msgspec.json.Decoder(tuple[PriceList, ...]).decode
+_LISTS = _decode(Path(__file__).with_name("prices.json").read_bytes())
 
 
 def price_list_of(url: str) -> PriceList | None:

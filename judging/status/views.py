@@ -29,7 +29,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "worker_alive": any(worker.alive for worker in workers),
         "queues": selectors.queues(),
         "under_way": selectors.runs_under_way(),
-        "stopped_by_budget": selectors.stopped_by_budget(),
+        "budget_stops": selectors.stopped_by_budget(),
         "files": files.description() if settings.CONFIG.files == "s3" else "",
         "endpoints": [(endpoint, reason_sentence(endpoint.last_code)) for endpoint in selectors.endpoints()],
         "sandbox": sandboxes.status(),

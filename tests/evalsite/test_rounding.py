@@ -94,6 +94,7 @@ MAY_ROUND = {
     "judging/core/judges/probe.py": "seconds of a call, stored",
     "judging/core/metric_definition.py": "a number of calls",
     "judging/core/people/assignment.py": "a number of items",
+    "judging/core/people/criteria.py": "steps of a scale",
     "judging/core/sandbox/session.py": "seconds of a limit",
     "judging/core/sandbox/worker.py": "seconds of a limit",
     "judging/core/statistics/carried_over.py": "a number of answers",
