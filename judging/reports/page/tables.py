@@ -26,6 +26,7 @@ from judging.reports.verdict_items import ANSWERS
 
 Series = Mapping[str, int]
 """{candidate: number of its colour and mark}."""
+_NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,13 @@ def total_of(bins: Sequence[Mapping[str, Any]]) -> int:
 
 
 def verdict_shares(bins: Sequence[Mapping[str, Any]]) -> str:
-    """The share of each verdict that occurs in comparisons with the reference: `A>B 20 % · A=B 80 %`."""
+    """The share of each verdict that occurs in comparisons with the reference: `A>B 20 % · A=B 80 %`. Lines break only
+    between the verdicts."""
     found = [(verdict_in(score_bin), score_bin["count"]) for score_bin in bins if score_bin["count"]]
     if not found or not all(verdict for verdict, _count in found):
         return NONE
-    return " · ".join(f"{verdict} {percent(count / total_of(bins), 0)}" for verdict, count in found)
+    shares = (f"{verdict} {percent(count / total_of(bins), 0)}" for verdict, count in found)
+    return f"{_NO_BREAK}· ".join(each.replace(" ", _NO_BREAK) for each in shares)
 
 
 def _bin_name(bar: Mapping[str, Any], *, last: bool) -> str:

@@ -69,7 +69,7 @@ def test_the_report_has_the_shares_of_the_verdicts(run: Run, alice: User, client
     page = client_of(alice).get(reverse("runs:report", args=("physics", run.pk)))
     (metric,) = page.context["report"].metrics
     shares = [cell for row in metric.board.rows for _column, cell in row]
-    assert "A>B 33 % · A=B 33 % · B>A 33 %" in shares
+    assert "A>B\u00a033\u00a0%\u00a0· A=B\u00a033\u00a0%\u00a0· B>A\u00a033\u00a0%" in shares
     assert [row[0] for row in metric.distribution.rows if " (" in row[0]][1:4] == [
         "A>B (2)",
         "A=B (3)",
