@@ -57,7 +57,7 @@ function tooLarge(form) {
   return sent.length > (Number(document.body.dataset.formLimit) || Infinity);
 }
 
-// <form data-confirm="Remove Rita?"> asks in a dialog before it is sent.
+// <form data-confirm="Remove Rita?"> asks in a dialog before it is sent; data-look="primary": nothing is lost by it.
 function ask(form, submitter) {
   const dialog = document.createElement("dialog");
   const question = document.createElement("p");
@@ -65,7 +65,7 @@ function ask(form, submitter) {
   const answers = document.createElement("form");
   answers.method = "dialog";
   answers.className = "row";
-  for (const [value, text, look] of [["yes", submitter?.textContent.trim() || "OK", "danger"], ["", form.dataset.keep || document.body.dataset.close, "quiet"]]) {
+  for (const [value, text, look] of [["yes", submitter?.textContent.trim() || "OK", form.dataset.look || "danger"], ["", form.dataset.keep || document.body.dataset.close, "quiet"]]) {
     const button = document.createElement("button");
     button.value = value;
     button.className = `button ${look}`;

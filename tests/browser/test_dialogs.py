@@ -70,6 +70,18 @@ def test_keys_that_are_pressed_over_a_question_do_nothing_to_the_page(
     assert evaluation.open
 
 
+def test_only_what_loses_something_is_confirmed_in_red(
+    enter: Enter, evaluation: Evaluation, alice: User
+) -> None:
+    page = enter(alice, f"/p/physics/evaluations/{evaluation.run_id}/")
+    page.get_by_role("button", name="Close", exact=True).click()
+    yes = page.locator("dialog[open] button").first
+    expect(yes).to_have_class("button primary")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Remove", exact=True).first.click()
+    expect(yes).to_have_class("button danger")
+
+
 def walk(page: Page, dialog: str, open_it: Callable[[], None]) -> None:
     """Open a dialog, press keys while nothing in it has the focus, and close it with Escape."""
     open_it()
