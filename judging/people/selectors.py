@@ -194,7 +194,7 @@ def mine(
 class RaterProgress:
     """A rater's progress: items done and left, with gold items and repeats, which raters can't tell apart;
     `seconds_each`: mean active time over the last `paced` of them. `paused`: the rater alone, not the evaluation.
-    `raised`: as in RatingTask. `until`: the evaluation's end."""
+    `raised`: as in RatingTask. `until`: the evaluation's end. `quota_reached`: the rater gets no more items."""
 
     done: int
     left: int
@@ -202,6 +202,7 @@ class RaterProgress:
     paused: bool = False
     raised: int | None = None
     until: datetime | None = None
+    quota_reached: bool = False
 
     @property
     def total(self) -> int:
@@ -223,7 +224,7 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
     if rater is None:
         return RaterProgress(0, 0, None)
     own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation])[evaluation.pk]
-    left = _items_left(rater, opened, own)
+    left, limit = _items_left(rater, opened, own), limit_of(rater.evaluation, rater)
     return RaterProgress(
         own.states[AssignmentState.RATED],
         left,
@@ -231,6 +232,7 @@ def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
         rater.stopped,
         raised_to(rater.evaluation, rater),
         rater.evaluation.ends_at,
+        quota_reached=limit is not None and own.done >= limit,
     )
 
 
@@ -246,6 +248,10 @@ class _RaterCounts:
 
     states: Counter[str] = field(default_factory=Counter)
     seen_open: int = 0
+
+    @property
+    def done(self) -> int:
+        return sum(self.states[state] for state in DONE)
 
 
 def _open_items(evaluations: Collection[Evaluation]) -> Counter[int]:
@@ -271,7 +277,7 @@ def _items_left(rater: EvaluationRater, open_items: int, own: _RaterCounts) -> i
     repeats = _repeats_to_come(rater) + version_repeats_to_come(rater.evaluation, rater)
     left = held + opened + repeats + _gold_to_come(rater, opened + repeats)
     limit = limit_of(rater.evaluation, rater)
-    return left if limit is None else min(left, max(0, limit - sum(own.states[state] for state in DONE)))
+    return left if limit is None else min(left, max(0, limit - own.done))
 
 
 def _repeats_to_come(rater: EvaluationRater) -> int:

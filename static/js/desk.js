@@ -227,6 +227,8 @@ function updateStatus() {
   const done = document.getElementById("done");
   const why = failure || (submissions.entries.length && "sending");
   done.hidden = Boolean(current) || (Boolean(fetching) && !why && open);
+  const quota = document.querySelector("progress[data-quota-reached]") ? "reached" : "open";
+  for (const one of done.querySelectorAll("[data-quota]")) one.hidden = one.dataset.quota !== quota;
   const shown = !open ? (["paused", "not_passed", "not_ready"].includes(state) ? state : "closed") : why ? "waiting" : "nothing";
   for (const one of done.querySelectorAll("[data-case]")) one.hidden = one.dataset.case !== shown;
   done.querySelector("[data-undo-form]").hidden = !open;

@@ -116,4 +116,4 @@ def desk_progress(evaluation: Evaluation, user: User, entry: Entry | None) -> Ra
     if entry is None:
         return progress
     left = entry.total - entry.done if entry.rates else 0
-    return replace(progress, done=entry.done, left=left)
+    return replace(progress, done=entry.done, left=left, quota_reached=False)

@@ -1,5 +1,7 @@
 """At most so many items a rater, and what raters were told."""
 
+import re
+
 import pytest
 
 from evalsite.accounts.models import Project, Role, User
@@ -8,7 +10,7 @@ from judging.people.inviting.quota_change import quota_change
 from judging.people.models import Evaluation, EvaluationRater
 from judging.people.quota import promise_accept, raised_to, seconds_an_item
 from judging.people.selectors import progress, rating_tasks
-from tests.conftest import member
+from tests.conftest import ClientOf, member
 from tests.judging.people.make import give, make_evaluation, rate_all
 
 
@@ -40,6 +42,17 @@ def test_a_rater_gets_no_more_than_the_quota(project: Project, rita: User, adam:
     rate_all(evaluation, rita, "A>B")
     assert count(evaluation, rita) == 3
     assert progress(evaluation=evaluation, user=rita).left == 0
+
+
+@pytest.mark.parametrize(("quota", "reached"), [(3, True), (None, False)])
+def test_the_desk_of_a_rater_with_a_full_quota_expects_no_items_of_others(
+    quota: int | None, reached: bool, project: Project, rita: User, adam: User, client_of: ClientOf
+) -> None:
+    evaluation = study(project, [rita], adam, quota=quota)
+    rate_all(evaluation, rita, "A>B")
+    page = client_of(rita).get(f"/p/physics/desk/{evaluation.run_id}/").text
+    assert re.findall(r'data-quota="(\w+)">', page) == ["reached" if reached else "open"]
+    assert ("data-quota-reached" in page) is reached
 
 
 def test_an_equal_part_is_what_a_rater_is_told_and_gets(
