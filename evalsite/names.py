@@ -1,9 +1,11 @@
-"""Names put into sentences."""
+"""Names put into sentences, and sentences put together."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from django.utils.translation import get_language
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -24,3 +26,13 @@ def fitted(message: str, names: Mapping[str, object]) -> str:
 def with_names(message: str, names: Mapping[str, object]) -> str:
     """The message with the names filled in, with blanks as they need them. Placeholders are %(name)s."""
     return fitted(message, names) % names
+
+
+def sentence_space() -> str:
+    """The separator between sentences; empty in Chinese."""
+    return "" if (get_language() or "").startswith("zh") else " "
+
+
+def join_sentences(sentences: Iterable[object]) -> str:
+    """The sentences one after the other, as one text in the user's language."""
+    return sentence_space().join(map(str, sentences))

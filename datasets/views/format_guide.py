@@ -14,6 +14,7 @@ from datasets.core.findings import CODES
 from datasets.core.formats import FORMAT_NAMES, FORMAT_RULES
 from datasets.core.repair.kinds import REPAIRS
 from datasets.messages import JSON_PROBLEMS, WANTED, translated
+from evalsite.names import join_sentences
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
@@ -115,7 +116,7 @@ def kinds() -> list[KindGuide]:
             code,
             kind.severity,
             _sentence(code),
-            " ".join(gettext(REPAIRS[name].label) for name in kind.repairs),
+            join_sentences(gettext(REPAIRS[name].label) for name in kind.repairs),
         )
         for code, kind in CODES.items()
     ]

@@ -24,6 +24,7 @@ from datasets.versions import downloads, invalid_rows, repair_offers, row_writer
 from datasets.versions.repair import version_repair
 from evalsite import access
 from evalsite.access import May
+from evalsite.names import join_sentences
 from evalsite.web.headers import download_headers
 
 OTHER = "other"  # the choice for a name entered as text
@@ -41,7 +42,7 @@ def repair(request: HttpRequest, slug: str, dataset: int, number: int) -> HttpRe
     try:
         new_version, new = version_repair(version=version, repairs=wanted, user=access.signed_in(request))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
         return redirect("datasets:version", slug, dataset, number)
     text = (
         _("The repaired file becomes version %(number)s. Version %(parent)s does not change.")

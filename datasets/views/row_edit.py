@@ -25,6 +25,7 @@ from datasets.views import number_asked
 from datasets.views.findings_view import finding_view
 from evalsite import access
 from evalsite.access import May
+from evalsite.names import join_sentences
 from evalsite.text_diff import Passage, excerpts, pieces
 from evalsite.truncation import truncate
 from evalsite.web.headers import part_wanted
@@ -68,7 +69,7 @@ def edit(request: HttpRequest, slug: str, dataset: int, number: int, line: int) 
     except Row.DoesNotExist:
         raise Http404 from None
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
         return redirect("datasets:row", slug, dataset, number, line)
     if request.method != "POST":
         return _opened(request, row)
@@ -139,7 +140,7 @@ def _save(request: HttpRequest, row: FileRow, text: str) -> HttpResponse:
         state = last.state if last else ""
         return _page(request, row, text, state=state, as_form=as_form, conflict=last, status=409)
     except ValidationError as error:
-        problem = " ".join(error.messages)
+        problem = join_sentences(error.messages)
         return _page(request, row, text, state=state, as_form=as_form, problem=problem, status=422)
     if row.line == row_edits.NEW:
         messages.success(request, _("The new row was saved to the draft."))

@@ -17,6 +17,7 @@ from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from evalsite.api import answers_json
+from evalsite.names import join_sentences
 
 Fields = Mapping[str, Any]
 
@@ -65,9 +66,9 @@ class ApiError(Exception):
 
 def form_refused(form: forms.BaseForm) -> ApiError:
     """The errors of an invalid form, by field; those of the whole form are in the message only."""
-    texts = {name: " ".join(map(str, errors)) for name, errors in form.errors.items()}
+    texts = {name: join_sentences(errors) for name, errors in form.errors.items()}
     fields = {name: text for name, text in texts.items() if name != NON_FIELD_ERRORS}
-    return ApiError(422, message=" ".join(texts.values()), fields=fields)
+    return ApiError(422, message=join_sentences(texts.values()), fields=fields)
 
 
 def error_response(
@@ -93,11 +94,11 @@ def error_response(
 def refused(error: ValidationError) -> JsonResponse:
     """A service's refusal: its sentences, by field if it has fields."""
     fields = (
-        {name: " ".join(texts) for name, texts in error.message_dict.items()}
+        {name: join_sentences(texts) for name, texts in error.message_dict.items()}
         if hasattr(error, "error_dict")
         else {}
     )
-    return error_response(422, "invalid", " ".join(error.messages), fields=fields)
+    return error_response(422, "invalid", join_sentences(error.messages), fields=fields)
 
 
 def is_for_programs(path: str) -> bool:

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext, pgettext
 
 from evalsite.accounts.models import Role
+from evalsite.names import join_sentences, sentence_space
 from evalsite.rounding import fixed, fixed_percent, rounded, shortest, significant, without_zeros
 
 register = template.Library()
@@ -200,6 +201,10 @@ def _ago(seconds: float) -> str:
         return ngettext("%(n)s hour ago", "%(n)s hours ago", hours) % {"n": hours}
     days = hours // 24
     return ngettext("%(n)s day ago", "%(n)s days ago", days) % {"n": number(days)}
+
+
+register.simple_tag(sentence_space)
+register.filter(join_sentences)
 
 
 @register.simple_tag

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.names import join_sentences
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 from evalsite.webhooks.access import get_delivery, get_webhook
@@ -131,7 +132,7 @@ def send_test(request: HttpRequest, slug: str, webhook: int) -> HttpResponse:
         webhook_test(webhook=row)
         messages.success(request, _("A test is being sent. Reload the page to see its reply."))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     return redirect("webhooks:webhook", slug, webhook)
 
 
@@ -144,7 +145,7 @@ def send_again(request: HttpRequest, slug: str, webhook: int, delivery: int) -> 
         delivery_resend(delivery=row)
         messages.success(request, _("It is being sent again. Reload the page to see its reply."))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     return redirect("webhooks:webhook", slug, webhook)
 
 

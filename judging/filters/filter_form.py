@@ -17,6 +17,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evalsite.names import join_sentences
 from evalsite.rounding import significant
 from evalsite.web.refusals import RequestRefused
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
@@ -214,7 +215,7 @@ class FilterForm(forms.Form):
         """The error in the query string as a sentence that names the parameter; '' if valid."""
         problem = self._unknown(self.data)
         for name, errors in self.errors.items():
-            return problem or _cannot_be(name, str(self.data.get(name)), " ".join(map(str, errors)))
+            return problem or _cannot_be(name, str(self.data.get(name)), join_sentences(errors))
         return problem
 
     @property
@@ -233,7 +234,7 @@ class FilterForm(forms.Form):
             try:
                 self.fields[name].clean(value)
             except ValidationError as error:
-                return _cannot_be(name, str(value), " ".join(error.messages))
+                return _cannot_be(name, str(value), join_sentences(error.messages))
         return self._unknown(parameters)
 
     def _unknown(self, parameters: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, text_at
+from evalsite.names import join_sentences
 from judging.core.metric_definition import MetricDefinition
 from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError, metric_entry
 from judging.core.prompts import names_of
@@ -109,7 +110,7 @@ def save(request: HttpRequest, slug: str, dry: bool = False) -> dict[str, Any]:
     placed, unplaced = transfer.with_endpoints(project, definitions)
     if unplaced:
         texts = {f"metrics.{entry.metric}": transfer.no_endpoint_sentence(entry) for entry in unplaced}
-        raise ApiError(422, "no_endpoint", " ".join(texts.values()), fields=texts)
+        raise ApiError(422, "no_endpoint", join_sentences(texts.values()), fields=texts)
     if dry:
         return {"metrics": [_checked(definition) for definition in placed]}
     imported = transfer.metrics_import(project=project, metrics=placed, user=access.signed_in(request))
@@ -136,7 +137,7 @@ def _read(body: bytes) -> tuple[MetricDefinition, ...]:
             {"line": problem.line, "message": sentence}
             for problem, sentence in zip(error.problems, sentences, strict=True)
         ]
-        raise ApiError(422, message=" ".join(sentences), fields={"body": places}) from None
+        raise ApiError(422, message=join_sentences(sentences), fields={"body": places}) from None
 
 
 def _checked(definition: MetricDefinition) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET
 from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
+from evalsite.names import join_sentences
 from evalsite.web.headers import download_headers, file_stem
 from judging.core.metrics_file import MAX_FILE_BYTES, MetricsFileError
 from judging.metrics import selectors, transfer
@@ -97,7 +98,7 @@ def _imported_sentence(imported: list[transfer.ImportedMetric], *, candidates: b
     parts = [text % {"n": counts[done]} for done, text in sentences.items() if counts[done]]
     if candidates:
         parts.append(_("The file's candidates were ignored: choose them when you create a run."))
-    return " ".join(parts)
+    return join_sentences(parts)
 
 
 @login_required

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Candidate, Response, Row
 from evalsite.accounts.models import User
 from evalsite.audit import Action
+from evalsite.names import join_sentences
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
 from judging.core.people.gold import SUM_WITHIN, Accepted, KnownSpans, within
 from judging.core.people.parts import UnknownLine
@@ -265,7 +266,7 @@ def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Item], list[Wrong
         try:
             items.append(_gold_in(evaluation, line))
         except ValidationError as error:
-            wrong.append(WrongLine(number, " ".join(error.messages)))
+            wrong.append(WrongLine(number, join_sentences(error.messages)))
     return items, wrong
 
 

@@ -12,6 +12,7 @@ from evalsite import access
 from evalsite.access import May
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
+from evalsite.names import join_sentences
 from judging.core.people.gold import accepted_for_files
 from judging.people.access import get_evaluation, get_item, get_rater
 from judging.people.gold import LONGEST_REASON, gold_add, gold_change, gold_of_item, gold_remove, item_at
@@ -175,7 +176,7 @@ def _gold_item(evaluation: Evaluation, number: int) -> Item:
 
 
 def _refused(error: ValidationError) -> ApiError:
-    text = " ".join(error.messages)
+    text = join_sentences(error.messages)
     return ApiError(422, message=text, fields={"values": text})
 
 

@@ -12,12 +12,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from evalsite.names import fitted
+from evalsite.names import fitted, sentence_space
 from evalsite.templatetags.show import number
 from judging.core.charts.series import mark
 from judging.core.statistics.frame import ScaledMetric
 from judging.core.statistics.headline import Gap, Headline, headline_of
-from judging.reports.labels import ValueFormat, author_name, names_of, sentence_space
+from judging.reports.labels import ValueFormat, author_name, names_of
 
 MEANS: Mapping[str, Mapping[str, Promise]] = {
     "raw": {

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 
-from evalsite.names import with_names
+from evalsite.names import join_sentences, with_names
 from evalsite.rounding import adding_up, exact, fixed, fixed_percent, significant
 from evalsite.templatetags.show import NONE, number, percents
 from judging.core.charts.axis import percent_texts, tick_text
@@ -221,15 +221,10 @@ def verdict(pair: Mapping[str, Any]) -> str:
     return with_names(_("%(name)s is higher"), {"name": pair["a"] if pair["difference"] > 0 else pair["b"]})
 
 
-def sentence_space() -> str:
-    """The separator between sentences; empty in Chinese."""
-    return "" if (get_language() or "").startswith("zh") else " "
-
-
 def pair_summary(pairs: list[Mapping[str, Any]]) -> str:
     """How many of a metric's pairs do not differ significantly, and for how many that is unknown."""
     tested = [pair for pair in pairs if pair["distinguishable"] is not None]
-    return sentence_space().join(
+    return join_sentences(
         filter(None, (_alike_sentence(tested), _too_few_sentence(len(pairs) - len(tested))))
     )
 

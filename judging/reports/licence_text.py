@@ -8,9 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evalsite.names import with_names
+from evalsite.names import join_sentences, with_names
 from evalsite.templatetags.show import number, percent
-from judging.reports.labels import sentence_space
 from judging.transfer.results_import.opened import evidence_sentences
 
 
@@ -20,7 +19,7 @@ def licence_sentence(entry: Mapping[str, Any]) -> str:
     said = _standing(entry)
     if entry["state"] == "none":
         return said
-    return sentence_space().join(
+    return join_sentences(
         [said, _measured(entry), *([] if entry["here"] else [_("Measured on other data.")])]
     )
 
@@ -31,8 +30,7 @@ def evidence_and_licences(evidence: Mapping[str, Any]) -> list[str]:
     given = [entry for entry in evidence.get("licences", ()) if entry["state"] != "none"]
     licences = [f"{entry['metric']}: {licence_sentence(entry)}" for entry in given]
     said = [
-        _("What it says of its judges counts nowhere here: “%(said)s”")
-        % {"said": sentence_space().join(licences)}
+        _("What it says of its judges counts nowhere here: “%(said)s”") % {"said": join_sentences(licences)}
     ]
     return [*evidence_sentences(evidence), *(said if licences else [])]
 

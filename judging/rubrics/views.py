@@ -19,6 +19,7 @@ from datasets.models import Row
 from datasets.selectors import line_after, row_values
 from datasets.versions.row_edits import EditConflict, can_edit, open_edits
 from evalsite.access import May, get_project, signed_in
+from evalsite.names import join_sentences
 from evalsite.templatetags.show import number as shown_number
 from evalsite.web.numbers import whole
 from judging.endpoints.selectors import endpoints_of
@@ -48,7 +49,7 @@ def rubric(request: HttpRequest, slug: str, dataset: int, number: int, line: int
     try:
         row = _get_rubric(request, slug, dataset, number, line)
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
         return redirect("datasets:row", slug, dataset, number, line)
     version = row.row.version
     requests = list(drafts.drafts_of(version, line))
@@ -89,7 +90,7 @@ def draft(request: HttpRequest, slug: str, dataset: int, number: int, line: int)
         endpoint = get_object_or_404(endpoints_of(project), pk=whole(request.POST.get("endpoint", "")) or 0)
         stored = drafts.rubric_draft(rubric=row, endpoint=endpoint, user=signed_in(request))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
         return redirect("datasets:row", slug, dataset, number, line)
     except CannotDraft as refusal:
         messages.error(request, draft_sentence(refusal.code, refusal.detail))
@@ -139,7 +140,7 @@ def decide(request: HttpRequest, slug: str, dataset: int, number: int, line: int
     except EditConflict:
         messages.error(request, _("Someone else edited this row in the meantime. Nothing was changed."))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     else:
         messages.success(request, _decided(accepted, len(decisions) - accepted))
     return redirect("rubrics:row", slug, dataset, number, line)

@@ -23,6 +23,7 @@ from evalsite.access import May
 from evalsite.accounts.drafts import form_draft, newest_draft
 from evalsite.accounts.models import Project
 from evalsite.audit import Action
+from evalsite.names import join_sentences
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.endpoints import connection_test
@@ -270,12 +271,12 @@ def resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         if form is not None and not form.is_valid():
             messages.error(
-                request, " ".join(str(error) for errors in form.errors.values() for error in errors)
+                request, join_sentences(error for errors in form.errors.values() for error in errors)
             )
         elif not services.run_resume(run, budget=form.budget() if form else None):
             messages.info(request, _("The run is not paused or cancelled."))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     return redirect("runs:detail", slug, pk)
 
 
@@ -347,7 +348,7 @@ def extend(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         extended = services.run_extend(run, wanted)
         return _back(request, run, extended, _("The run was extended. Judged rows are kept."), nothing)
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
         return redirect("runs:detail", slug, pk)
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from evalsite.access import signed_in
+from evalsite.names import join_sentences
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.selectors import endpoints_of
@@ -107,7 +108,7 @@ def _judge(request: HttpRequest, suggestion: PromptSuggestion, wanted: suggestio
     try:
         suggestions.suggestion_judge(suggestion=suggestion, wanted=wanted, user=signed_in(request))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
 
 
 def _suggestion_sentence(code: str, detail: str) -> str:

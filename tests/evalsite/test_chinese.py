@@ -152,3 +152,17 @@ def test_no_template_puts_an_english_colon_between_two_values() -> None:
     assert [
         path.name for path, text in texts.items() if re.search(r"}}(?:</\w+>)?: (?:{{|<\w+>{{)", text)
     ] == []
+
+
+def test_no_template_puts_a_blank_after_a_sentence_also_in_chinese() -> None:
+    """{% sentence_space %} stands there instead."""
+    ended = r"""\.(?:["'] %}|{% endblocktranslate %})(?:{% (?:end)?if[^%]*%})*"""
+    begun = r"(?:{% if[^%]*%})*{% (?:block)?translate "
+    assert [path.name for path in TEMPLATES if re.search(f"{ended} {begun}", path.read_text())] == []
+
+
+def test_no_sentences_are_joined_with_a_blank_also_in_chinese() -> None:
+    """evalsite.names.join_sentences joins them."""
+    joined = re.compile(r"""["'] ["']\.join\((?:map\(str, )?(?:error\.messages|errors|sentences|texts)""")
+    sources = (path for name in ("evalsite", "datasets", "judging") for path in (ROOT / name).rglob("*.py"))
+    assert [path.name for path in sources if joined.search(path.read_text())] == []

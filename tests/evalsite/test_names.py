@@ -1,8 +1,9 @@
 """Names in sentences: a blank stands between Chinese and Latin, and none between two Chinese characters."""
 
 import pytest
+from django.utils import translation
 
-from evalsite.names import fitted, with_names
+from evalsite.names import fitted, join_sentences, with_names
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,14 @@ def test_placeholders_in_braces_are_fitted_too() -> None:
 
 def test_an_english_sentence_stays_as_it_is() -> None:
     assert with_names("%(name)s is higher", {"name": "豆包"}) == "豆包 is higher"
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences", "joined"),
+    [("en", ("New.", "Old."), "New. Old."), ("zh-hans", ("新的。", "旧的。"), "新的。旧的。")],
+)
+def test_a_blank_stands_between_english_sentences_only(
+    language: str, sentences: tuple[str, ...], joined: str
+) -> None:
+    with translation.override(language):
+        assert join_sentences(sentences) == joined

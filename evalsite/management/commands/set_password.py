@@ -14,6 +14,7 @@ from django.db import transaction
 from evalsite.accounts.members import password_set
 from evalsite.accounts.models import User
 from evalsite.audit import Action, record
+from evalsite.names import join_sentences
 from evalsite.storage import data_dir
 
 
@@ -32,7 +33,7 @@ class Command(BaseCommand):
         try:
             validate_password(password, user)
         except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
+            raise CommandError(join_sentences(error.messages)) from None
         user.is_active = True
         with transaction.atomic():
             user.save()

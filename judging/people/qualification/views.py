@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.names import join_sentences
 from evalsite.templatetags.show import number
 from judging.core.people.qualification import (
     MOST_QUALIFICATION_ITEMS,
@@ -160,7 +161,7 @@ def _decide(
     try:
         service(rater=row, by=signed_in(request))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     else:
         messages.success(request, text % {"name": row.pseudonym})
     return redirect("people:qualification", slug, pk)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.names import join_sentences
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 from judging.markdown import html_of
@@ -35,7 +36,7 @@ def ask(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     try:
         question_ask(assignment=assignment, text=request.POST.get("text", ""), key=_key(request))
     except ValidationError as error:
-        sentence = " ".join(error.messages)
+        sentence = join_sentences(error.messages)
         return JsonResponse({"code": "question", "sentence": sentence}, status=422)
     return JsonResponse({"sentence": _("Sent. The answer appears in the guideline.")})
 
@@ -99,6 +100,6 @@ def answer(request: HttpRequest, slug: str, pk: int, question: int) -> HttpRespo
             by=signed_in(request),
         )
     except ValidationError as error:
-        return _page(request, slug, pk, asked, " ".join(error.messages))
+        return _page(request, slug, pk, asked, join_sentences(error.messages))
     messages.success(request, _("Answered."))
     return redirect("people:questions", slug, pk)

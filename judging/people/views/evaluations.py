@@ -19,6 +19,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from evalsite import access
 from evalsite.access import May
 from evalsite.accounts.models import Project
+from evalsite.names import join_sentences
 from evalsite.tasks import jobs
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
@@ -318,7 +319,7 @@ def reassign(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespo
     try:
         assignments.item_reassign(assignment=held, to=to, by=access.signed_in(request))
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     else:
         messages.success(request, _("Item reassigned."))
     return redirect("people:item", slug, pk, number)
@@ -359,7 +360,7 @@ def _import(request: HttpRequest, evaluation: Evaluation) -> HttpResponse:
                 evaluation=evaluation, file=sent, file_name=name, by=access.signed_in(request)
             )
         except ValidationError as error:
-            context["refused"] = " ".join(error.messages)
+            context["refused"] = join_sentences(error.messages)
         else:
             return redirect(
                 "people:imported", evaluation.run.project.slug, evaluation.run_id, ratings_import.pk

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 
 from datasets.models import Candidate
 from evalsite.access import May, signed_in
+from evalsite.names import join_sentences
 from evalsite.web.request_limits import allow, file_too_large, upload_page
 from judging.core.people.criteria import Criterion
 from judging.core.people.gold import SUM_WITHIN, Accepted, accepted_values
@@ -326,7 +327,7 @@ def use_as_gold(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRe
         gold = gold_of_item(evaluation, item, values_form.values(), values_form.reason)
         _add(request, evaluation, [gold])
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     return redirect("people:item", slug, pk, number)
 
 

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
+from evalsite.names import join_sentences
 from evalsite.rounding import significant
 from evalsite.templatetags.show import duration, money, number, percent
 from judging.core.statistics.headline import Headline, headline_of
@@ -21,7 +22,6 @@ from judging.reports.labels import (
     author_name,
     kappa,
     names_of,
-    sentence_space,
     without_variation,
 )
 
@@ -59,7 +59,7 @@ def result_card(
     sentences = [standing, unscored_sentence(cells), agreement_sentence(document, metric)]
     return ResultCard(
         lead=sentence_html(headline, ValueFormat(rate=True) if headline.by else values, series),
-        text=sentence_space().join(text for text in sentences if text),
+        text=join_sentences(text for text in sentences if text),
         stats=stats_of(document, metric, cells),
     )
 

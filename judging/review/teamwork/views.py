@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.names import join_sentences
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.filters.addresses import filters_in, judgement_url, query_in
@@ -63,7 +64,7 @@ def mark(request: HttpRequest, slug: str, pk: int, judgement_pk: int, kind: str)
         kind = {Kind.TAG: "flag", Kind.UNTAG: "unflag"}.get(Kind(kind), kind)
     form = form_for(kind, judgement.run.project, request.POST)
     if not form.is_valid():
-        problem = " ".join(str(text) for errors in form.errors.values() for text in errors)
+        problem = join_sentences(text for errors in form.errors.values() for text in errors)
         return _teamwork_response(
             request, judgement, problem=problem, unsaved_reason=request.POST.get("reason", ""), status=422
         )

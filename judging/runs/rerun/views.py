@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 
 from evalsite import access
 from evalsite.access import May, signed_in
+from evalsite.names import join_sentences
 from evalsite.web.numbers import whole
 from judging.core.metric_definition import MetricDefinition
 from judging.engine.budget import MILLION
@@ -61,7 +62,7 @@ def judge_again(request: HttpRequest, slug: str, pk: int, limits: Limits = LIMIT
                 return _rejudge_by_worker(request, run, selection, chosen)
             created = run_rejudge(run=run, selection=selection, user=signed_in(request), version=chosen)
         except ValidationError as error:
-            messages.error(request, " ".join(error.messages))
+            messages.error(request, join_sentences(error.messages))
         else:
             _report_queued(request, run, created)
             return redirect(_afterwards(request, run, only))

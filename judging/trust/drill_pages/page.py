@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from datasets.core.variables import response_data
+from evalsite.names import join_sentences
 from evalsite.text_diff import Passage, sides
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.drill import (
@@ -70,7 +71,8 @@ def _unnoticed(name: str, entry: Mapping[str, Any]) -> str:
     text = _("The verdict falls in %(lower)s and rises in %(higher)s of %(items)s answers: too seldom.")
     sentence = text % {name: entry[name] for name in ("lower", "higher", "items")}
     if languages and len(languages) < len(entry["languages"]):
-        sentence += " " + _("Flagged in: %(languages)s.") % {"languages": ", ".join(languages)}
+        flagged = _("Flagged in: %(languages)s.") % {"languages": ", ".join(languages)}
+        return join_sentences([sentence, flagged])
     return sentence
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import override
 from evalsite import archiving
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.names import join_sentences
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import UNEXPECTED, Hold
 from judging.core.metric_definition import MetricDefinition
@@ -69,7 +70,7 @@ def _failed(hold: Hold, drill: Drill, error: Exception) -> None:
     if drill.run is not None:
         hold.fail(problem or UNEXPECTED)
         return
-    text = " ".join(error.messages) if isinstance(error, ValidationError) else ""
+    text = join_sentences(error.messages) if isinstance(error, ValidationError) else ""
     text = text or _("It could not be prepared. Begin it again; if that does not help, ask an administrator.")
     with transaction.atomic():
         hold.finish()

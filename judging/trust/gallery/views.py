@@ -18,6 +18,7 @@ from evalsite import access
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import Project
 from evalsite.models import Job
+from evalsite.names import join_sentences
 from evalsite.tasks import jobs
 from evalsite.web.numbers import whole
 from judging.core.gallery import Card, gallery
@@ -130,7 +131,7 @@ def measure(request: HttpRequest, slug: str, card: str) -> HttpResponse:
             user=signed_in(request),
         )
     except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+        messages.error(request, join_sentences(error.messages))
     return redirect(f"{reverse('metrics:gallery', args=[slug, card])}#measured")
 
 

@@ -44,6 +44,12 @@ def test_every_kind_of_finding_is_reported_in_the_guide(language: str) -> None:
     assert all(kind.sentence and "%(" not in kind.sentence for kind in kinds)
 
 
+def test_repairs_stand_after_each_other_in_the_chinese_guide_without_a_blank() -> None:
+    with translation.override("zh-hans"):
+        repairs = [kind.repair for kind in format_guide.kinds()]
+    assert not [text for text in repairs if "。 " in text]
+
+
 def test_the_guide_is_next_to_the_drop_zone(as_alice: Client) -> None:
     assert b'href="/p/physics/datasets/formats/"' in as_alice.get("/p/physics/datasets/upload/").content
 
