@@ -7,7 +7,7 @@ import pytest
 from evalsite.accounts.models import Project, Role, User
 from judging.people import assignments
 from judging.people.inviting.quota_change import quota_change
-from judging.people.models import Evaluation, EvaluationRater
+from judging.people.models import Evaluation, EvaluationRater, Order
 from judging.people.quota import promise_accept, raised_to, seconds_an_item
 from judging.people.selectors import progress, rating_tasks
 from tests.conftest import ClientOf, member
@@ -142,7 +142,7 @@ def test_a_held_draft_stays_when_the_quota_is_lowered(project: Project, rita: Us
 
 def test_all_is_rated_within_the_promises(project: Project, adam: User) -> None:
     users = [member(f"r{number}", project, Role.RATER) for number in range(3)]
-    evaluation = study(project, users, adam, quota=50, rows=5, overlap=2, gold_share=0.2)
+    evaluation = study(project, users, adam, quota=50, rows=5, overlap=2, gold_share=0.2, order=Order.NEED)
     for user in users:
         rate_all(evaluation, user, "A>B")
     assert [count(evaluation, user) for user in users] == [4, 4, 2]
