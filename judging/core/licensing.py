@@ -32,14 +32,21 @@ def definition_hash(definition: MetricDefinition) -> str:
 
 
 def _content(definition: MetricDefinition) -> dict[str, Any]:
-    every: dict[str, Any] = msgspec.to_builtins(definition)
-    judges = [_without_names(judge) for judge in definition.judges]
-    return {**{name: value for name, value in every.items() if name not in _NAMES}, "judges": judges}
+    ends = {"min_score": float(definition.min_score), "max_score": float(definition.max_score)}
+    return {**_values(definition), **ends, "judges": [_values(judge) for judge in definition.judges]}
 
 
-def _without_names(judge: JudgeModel) -> dict[str, Any]:
-    every: dict[str, Any] = msgspec.to_builtins(judge)
-    return {name: value for name, value in every.items() if name not in _NAMES}
+def _values(struct: MetricDefinition | JudgeModel) -> dict[str, Any]:
+    """Its values without names; of those that equal a default only the protocol. (msgspec itself leaves out a default
+    only where it is the same object, so equal structs have different JSON.)"""
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(struct):
+        value = getattr(struct, field.name)
+        if field.name in _NAMES or (field.name != "protocol" and value == field.default):
+            continue
+        if value or field.default is not msgspec.NODEFAULT:
+            values[field.name] = msgspec.to_builtins(value)
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,20 @@ def test_names_keys_and_addresses_are_not_part_of_a_licence(changes):
     assert hash_with(**changes) == definition_hash(USUAL)
 
 
+def test_a_scale_of_integers_is_the_same_scale():
+    file, browser = (hash_with(min_score=low, max_score=high) for low, high in ((1, 10), (1.0, 10.0)))
+    assert file == browser
+
+
+def test_a_default_that_was_written_is_the_default():
+    written = MetricDefinition.from_json(
+        '{"name": "quality", "jury": "mean", "sandbox": "batch", "undefined": "strict", "structured": "off",'
+        '"judges": [{"name": "judge", "template": "Rate {{ response }}", "model": "qwen", "protocol": "chat",'
+        '"parse": "score", "params": {"temperature": 0}}]}'
+    )
+    assert definition_hash(written) == definition_hash(USUAL)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
