@@ -13,6 +13,7 @@ from judging.metrics.models import Metric
 from judging.people.assignments import raters_add
 from judging.people.models import Item
 from judging.records.models import Run
+from judging.trust.licence_page import places_below
 from judging.trust.models import Licence, SealedTest
 from judging.trust.services import licence_suspend, sealed_test_close, sealed_test_open
 from tests.conftest import ClientOf
@@ -156,6 +157,21 @@ def test_the_licence_shows_counts_data_set_and_share_of_failures(page: Client, l
     assert "number 1 of this test" in shown
 
 
+def test_a_lower_end_under_a_threshold_is_not_shown_as_the_threshold(page: Client, licence: Licence) -> None:
+    licence.figures["negative"] |= {"count": 19, "trials": 24, "low": 0.5953, "high": 0.9076}
+    licence.save(update_fields=["figures"])
+    shown = text_of(page, f"{BASE}licences/{licence.pk}/")
+    assert "[0.595, 0.908]" in shown
+    assert "Trends need a lower end of at least 0.6" in shown
+
+
+@pytest.mark.parametrize(
+    ("low", "places"), [(None, 2), (0.4, 2), (0.6, 2), (0.604, 2), (0.5953, 3), (0.79996, 5)]
+)
+def test_a_lower_end_gets_the_places_that_tell_it_from_a_threshold(low: float | None, places: int) -> None:
+    assert places_below(low, (0.6, 0.8)) == places
+
+
 def test_dev_agreement_is_told_without_the_test(page: Client, sealed: SealedTest) -> None:
     assert "v1 1 [" in text_of(page, f"{BASE}tests/{sealed.split_id}/versions/")
 
@@ -167,6 +183,7 @@ def test_a_suspension_is_lifted_by_who_manages_with_a_reason(
     shown = text_of(page, f"{BASE}licences/{licence.pk}/")
     assert "suspended" in shown
     assert "An administrator can lift this" in shown
+    assert re.search(r"Exploring No .*Trends No .*Gates No ", shown)
     address = f"{BASE}licences/{licence.pk}/suspensions/{suspension.pk}/lift/"
     assert page.post(address, {"reason": "same model"}).status_code == 403
     client_of(adam).post(address, {"reason": "same model"})
