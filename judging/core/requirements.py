@@ -216,7 +216,7 @@ def _licences_decision(requirement: Requirement, report: Mapping[str, Any]) -> D
 def _lacks(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     """Why a licence does not do; '' if it does."""
     if entry["state"] == "none":
-        return f"{entry['judge']} has no licence"
+        return f"{entry['judge']} has no licence in this project"
     if entry["state"] != "valid":
         return f"the licence of {entry['judge']} is {entry['state']}"
     least = next((name for name in names if name in USES), "exploring")
