@@ -161,7 +161,7 @@ def _people(agreement: AgreementView) -> list[str]:
         for heading, table in (
             ("Judge health", health.judges),
             ("Suspected injected verdicts", health.injected),
-            ("Corrected by people (PPI++)", agreement.corrected),
+            (_corrected_heading(agreement), agreement.corrected),
         )
         if table is not None
     ]
@@ -169,6 +169,11 @@ def _people(agreement: AgreementView) -> list[str]:
         stats = "; ".join(f"{stat.name} {stat.value} {stat.more}".rstrip() for stat in raters.stats)
         sections.append("\n".join(["Raters", *([f"{stats}."] if stats else []), _rows(raters.each)]))
     return sections
+
+
+def _corrected_heading(agreement: AgreementView) -> str:
+    by = "the judge's errors on the test of its licence" if agreement.carried_over else "PPI++"
+    return f"Corrected by people ({by})"
 
 
 def _slices(slices: SlicesView) -> str:

@@ -212,4 +212,4 @@ def short_number(count: int) -> str:
     for size, unit in _COUNT_UNITS.get(get_language() or "", _COUNT_UNITS["en"]):
         if count >= size:
             return f"{significant(count / size, 3)} {unit}"
-    return str(count)
+    return number(count)

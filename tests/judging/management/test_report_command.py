@@ -124,6 +124,10 @@ def test_every_section_has_its_text_and_names_are_as_they_are() -> None:
     assert "\n gpt people 4 0.600 0.71 " in flat
     assert "\n a<b> & c 2 9.000 4.500\n" in flat
     assert "Corrected by people (PPI++)\n" in text
+    carried = [both | bounds | corrected | {"refused": None, "source": "licence"}]
+    assert "Corrected by people (the judge's errors on the test of its licence)\n" in plain_report(
+        EMPTY | {"candidates": {"a": {"m": EMPTY_CELL}}, "corrected": carried}
+    )
     assert "α (ordinal) 0.70; Same verdict 60 % on 4 items that several rated; AC1 0.50 " in flat
     assert "&lt;" not in text
 

@@ -165,7 +165,7 @@ def test_large_counts_are_short(count: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(5090, "5090"), (12_345, "1.23 万"), (1_234_567, "123 万"), (250_000_000, "2.5 亿")]
+    ("count", "text"), [(5090, "5,090"), (12_345, "1.23 万"), (1_234_567, "123 万"), (250_000_000, "2.5 亿")]
 )
 def test_large_counts_are_short_in_chinese_units(count: int, text: str) -> None:
     with translation.override("zh-hans"):
