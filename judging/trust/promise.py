@@ -36,14 +36,15 @@ MOST_COUNTED = 1500
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a draw of `rows` test rows buys. `items`: answers of the test; `rated`: of the whole draw; `seconds`: of
-    rating all of them; `prospect`: None where kappa decides, of single `criteria` for checklists; `unreachable`: uses
-    above what people reach."""
+    """What a draw of `rows` test rows buys. `items`: answers of the test; `rated`: of the whole draw, without the
+    `looked_at` rows, which have labels; `seconds`: of rating all of them; `prospect`: None where kappa decides, of
+    single `criteria` for checklists; `unreachable`: uses above what people reach."""
 
     judged: Judged
     rows: int
     items: int
     rated: int
+    looked_at: int
     seconds: float
     measured: bool
     failing: float
@@ -78,6 +79,7 @@ def promise_of(
         rows=rows,
         items=rows * each,
         rated=rated,
+        looked_at=len(source.trained(metric)),
         seconds=rated * (pace or UNMEASURED_SECONDS),
         measured=pace is not None,
         failing=failing,

@@ -165,6 +165,16 @@ def test_disagreements_are_shown_with_both_notes(page: Client, look: Look, alice
     assert "fine to me" in shown
 
 
+def test_the_page_of_groups_does_not_send_people_to_itself(page: Client, look: Look, alice: User) -> None:
+    for place in range(1, look.size + 1):
+        noted(look, alice, place)
+    said = "without a new kind"
+    leads = f'<a href="{BASE}{look.pk}/groups/">Put the notes into groups</a>'
+    for address, links in ((f"{BASE}{look.pk}/1/", 1), (f"{BASE}{look.pk}/groups/", 0)):
+        shown = page.get(address).content.decode()
+        assert (said in shown, shown.count(leads)) == (True, links)
+
+
 def test_without_an_endpoint_grouping_by_hand_goes_on(page: Client, look: Look, alice: User) -> None:
     noted(look, alice, 1)
     assert "The project has no endpoint yet." in text_of(page, f"{BASE}{look.pk}/groups/")

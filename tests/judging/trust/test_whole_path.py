@@ -116,6 +116,7 @@ def test_from_a_look_to_a_licence_in_twelve_pages(
     align = f"/p/physics/judges/{metric.pk}/"
     page = walk.open(align)
     assert "at 50 % failures" in re.sub(r"\s+", " ", page)
+    assert "20 rows that were looked at are training already and are not rated again." in page
     drawn = {**fields_of(page, "draw-form"), "raters": [rita.pk], "train": 20, "dev": 20, "test": 60}
     drawn["guideline"] = "It fails if a date is wrong."  # the examples in the prompt name their model
     assert walk.send(align, drawn) == align
