@@ -1,14 +1,19 @@
 """The audit log's page and download."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from evalsite.accounts.audit_log import PER_PAGE, entries_of, page
+from evalsite.accounts.audit_log import DETAILS, PER_PAGE, entries_of, page
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from tests.conftest import ClientOf
 
 LOG = "/p/physics/log/"
+ROOT = Path(__file__).parents[3]
+OWN_PARAMETERS = {"project", "thing", "name", "by"}  # of `record`
 
 
 @pytest.mark.parametrize(
@@ -102,3 +107,16 @@ def test_a_time_is_shown_like_every_other(client_of: ClientOf, adam: User, olga:
     endless, ending = client_of(olga).get("/log/").context["page"].lines
     assert endless.details == [("expires", "–")]
     assert "2026-11-22 09:30 UTC</time>" in ending.details[0][1]
+
+
+def test_every_name_of_a_detail_has_a_label() -> None:
+    paths = [path for app in ("evalsite", "datasets", "judging") for path in (ROOT / app).rglob("*.py")]
+    sources = [source for path in paths if "audit" in (source := path.read_text())]
+    calls = [
+        node
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("record", "audit", "audit.record")
+    ]
+    names = {keyword.arg for call in calls for keyword in call.keywords if keyword.arg} - OWN_PARAMETERS
+    assert names - DETAILS.keys() == set()
