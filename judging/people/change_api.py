@@ -16,6 +16,7 @@ from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
 from evalsite.web.paging import newest_first
 from judging.core.people.guideline_shift import Shift
 from judging.people.access import get_evaluation, get_rater
+from judging.people.change_effects import effects_of
 from judging.people.changes import StudyChange, study_change, study_change_check
 from judging.people.guidelines.selectors import VersionLine, version_lines
 from judging.people.guidelines.services import GuidelineTexts, guideline_change
@@ -27,7 +28,6 @@ from judging.people.qualification.views import RaterStage, stages_of
 from judging.people.questions.models import Question
 from judging.people.questions.selectors import questions_of
 from judging.people.questions.services import question_answer
-from judging.people.views.change import effects_of
 from judging.runs.api import refuse_unknown
 
 router = Router()

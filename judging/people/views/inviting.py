@@ -23,6 +23,7 @@ from evalsite.secrets import hashed
 from evalsite.templatetags.show import number
 from evalsite.web.numbers import whole
 from judging.people.access import get_evaluation
+from judging.people.change_effects import kept_sentence
 from judging.people.inviting.groups import group_add, groups_of
 from judging.people.inviting.links import (
     MOST_DAYS,
@@ -39,7 +40,6 @@ from judging.people.inviting.quota_change import promise_agree, quota_change
 from judging.people.models import Evaluation, EvaluationRater
 from judging.people.progress import overall
 from judging.people.quota import most_items, raised_to, seconds_an_item, uncovered
-from judging.people.views.change import kept_sentence
 
 LONGEST_LIST = 100_000  # characters
 

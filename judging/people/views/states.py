@@ -21,10 +21,10 @@ from evalsite.access import May
 from evalsite.templatetags.show import moment
 from judging.core.people.forecast import behind
 from judging.people.access import get_evaluation
+from judging.people.change_effects import kept_sentence
 from judging.people.models import Evaluation
 from judging.people.states import Schedule, schedule_change, schedule_check
 from judging.people.timeline import timeline_of
-from judging.people.views.change import kept_sentence
 
 
 def _moment_field(label: Any, help_text: Any) -> forms.DateTimeField:
