@@ -24,14 +24,15 @@ def test_it_waits_aside() -> None:
 
 
 def test_without_a_wait_it_keeps_its_turn() -> None:
-    def refuse() -> None:
-        raise AssertionError
-
-    wait_until(request_that(refuse), lambda: False, 0)
+    aside: list[bool] = []
+    wait_until(request_that(lambda: aside.append(True)), lambda: False, 0)
+    assert aside == []
 
 
 def test_where_too_many_are_aside_it_does_not_wait() -> None:
     def busy() -> None:
         raise ThreadsBusy
 
-    wait_until(request_that(busy), lambda: False, 20)
+    looks: list[bool] = []
+    wait_until(request_that(busy), lambda: bool(looks.append(True)), 20)
+    assert looks == []
