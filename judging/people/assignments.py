@@ -44,10 +44,11 @@ from judging.people.models import (
     Order,
     Scheme,
 )
-from judging.people.quota import limit_of, promises_store, room
+from judging.people.quota import done_by, limit_of, promises_store, room
 from judging.people.selectors import in_play, pace
 from judging.records.seal import closed_for_rating
 
+REFILL_BELOW = 2 / 3  # of what a rater may hold
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
 
@@ -57,7 +58,6 @@ def locked(evaluation: Evaluation | int) -> Evaluation:
     return Evaluation.objects.select_for_update(of=("self",)).select_related("run").get(pk=pk)
 
 
-@transaction.atomic
 def claim(
     *,
     evaluation: Evaluation,
@@ -70,12 +70,44 @@ def claim(
 
     `loaded`: assignment ids that the page already has; they are not returned again. `submitting`: ids whose verdicts
     are being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the
-    evaluation is not open, the user does not rate in it (or not in its pilot) or is paused, or no items are available.
-    Rows and responses are prefetched.
+    evaluation is not open, the user does not rate in it (or not in its pilot) or is paused, or no items are available;
+    also while the page has most of what its rater may hold. Rows and responses are prefetched.
     """
-    evaluation = locked(evaluation)
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    if rater is None or rater.stopped or not evaluation.open:
+    if rater is None or rater.stopped or _has_enough(evaluation, rater, set(loaded), set(submitting)):
+        return []
+    return _claim(evaluation, rater, count, loaded, submitting)
+
+
+def _has_enough(
+    evaluation: Evaluation, rater: EvaluationRater, loaded: set[int], submitting: set[int]
+) -> bool:
+    """Whether the page can go on with the items it has: nearly as many as its rater may hold, with fresh leases, and
+    others have plenty. Then nothing is written, because verdicts wait while the evaluation is locked."""
+    leased = dict(_leased(rater).values_list("pk", "lease_until"))
+    held = leased.keys() - submitting
+    if held != loaded or len(held) < REFILL_BELOW * most_held(pace(rater), MOST_AHEAD):
+        return False
+    if min(leased.values()) < lease_end(evaluation) - timedelta(minutes=evaluation.lease_minutes / 2):
+        return False
+    limit = limit_of(evaluation, rater)
+    if limit is not None and done_by(rater) + len(leased) > limit:
+        return False
+    plenty = MOST_AHEAD * _active_raters(evaluation).count()
+    return Item.objects.filter(in_play([evaluation]), free__gt=0)[:plenty].count() == plenty
+
+
+@transaction.atomic
+def _claim(
+    evaluation: Evaluation,
+    rater: EvaluationRater,
+    count: int,
+    loaded: Collection[int],
+    submitting: Collection[int],
+) -> list[Assignment]:
+    evaluation = locked(evaluation)
+    rater.refresh_from_db()
+    if rater.left_at is not None or rater.stopped or not evaluation.open:
         return []
     if evaluation.pilot_below is not None and not rater.in_pilot:
         return []
@@ -134,18 +166,20 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
         evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
     )
     left = opened.aggregate(free=Sum("free", default=0))["free"] + waiting.count()
-    raters = EvaluationRater.objects.filter(
-        evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
-    )
-    if evaluation.pilot_below is not None:
-        raters = raters.filter(in_pilot=True)
-    active = list(raters)
+    active = list(_active_raters(evaluation))
     enough_for_all = left >= MOST_AHEAD * len(active)
     capacities = _capacities(evaluation, [rater] if enough_for_all else active)
     mine = capacities.pop(rater.pk)
     held = most_held(pace(rater), fair_share(left, mine, list(capacities.values())))
     within = room(evaluation, rater)
     return held if within is None else min(held, within)
+
+
+def _active_raters(evaluation: Evaluation) -> QuerySet[EvaluationRater]:
+    raters = EvaluationRater.objects.filter(
+        evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
+    )
+    return raters if evaluation.pilot_below is None else raters.filter(in_pilot=True)
 
 
 def _capacities(evaluation: Evaluation, raters: Collection[EvaluationRater]) -> dict[int, int]:

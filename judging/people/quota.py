@@ -130,11 +130,16 @@ def room(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
     limit = limit_of(evaluation, rater)
     if limit is None:
         return None
-    done = Assignment.objects.filter(rater=rater, state__in=DONE, entry=None).count()
+    done = done_by(rater)
     if done >= limit and Item.objects.filter(evaluation=evaluation, free__gt=0).exists():
         promises_store(evaluation)  # others may have skipped items, or left
         limit = limit_of(evaluation, rater) or 0
     return max(0, limit - done)
+
+
+def done_by(rater: EvaluationRater) -> int:
+    """How many items the rater has rated or skipped, after training and qualification."""
+    return Assignment.objects.filter(rater=rater, state__in=DONE, entry=None).count()
 
 
 def rooms_of(evaluations: Collection[Evaluation]) -> dict[int, int]:

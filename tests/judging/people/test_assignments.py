@@ -7,8 +7,11 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from evalsite import clock
 from evalsite.accounts.models import Project, User
 from judging.core.people.assignment import starting_rank
 from judging.people import assignments, ratings, selectors
@@ -42,6 +45,37 @@ def test_a_quick_rater_holds_ten_minutes_worth(project: Project, rita: User) -> 
     evaluation = make_evaluation(project, [rita], rows=40)
     give(assignments.claim(evaluation=evaluation, user=rita)[0], "A>B", seconds=40)
     assert len(fill(evaluation, rita)) == 15
+
+
+def test_a_page_is_filled_again_once_it_lacks_a_third(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=60)
+    page = fill(evaluation, rita)
+    sizes = []
+    for _verdict in range(4):
+        give(Assignment.objects.get(pk=page.pop(0)), "A>B", seconds=60)
+        fresh = assignments.claim(evaluation=evaluation, user=rita, count=8, loaded=page)
+        page += [assignment.pk for assignment in fresh]
+        sizes.append(len(page))
+    assert sizes == [9, 8, 7, 10]
+
+
+def test_a_full_page_locks_nothing(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=60)
+    page = fill(evaluation, rita)
+    with CaptureQueriesContext(connection) as queries:
+        assert assignments.claim(evaluation=evaluation, user=rita, count=8, loaded=page) == []
+    assert [query["sql"][:6] for query in queries] == ["SELECT"] * 5
+
+
+def test_a_page_open_for_long_renews_its_leases(
+    project: Project, rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation = make_evaluation(project, [rita], rows=60)
+    page, later = fill(evaluation, rita), clock.now() + timedelta(minutes=evaluation.lease_minutes * 0.6)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assignments.claim(evaluation=evaluation, user=rita, count=8, loaded=page)
+    ends = set(Assignment.objects.filter(pk__in=page).values_list("lease_until", flat=True))
+    assert ends == {later + timedelta(minutes=evaluation.lease_minutes)}
 
 
 def test_by_need_those_that_lack_most_come_first(project: Project, rita: User, ravi: User) -> None:
