@@ -39,97 +39,44 @@ def member(name: str, project: Project, role: Role) -> User:
 
 PARTS = {"timed": ("timed",), "processes": ("browser", "processes"), "together": ()}  # part → its markers
 OF_ANOTHER_PART = re.compile(r"^pytestmark = .*\bmark\.(?:timed|browser|processes)\b", re.MULTILINE)
-BROWSER = Path(__file__).parent / "browser"  # its conftest marks all tests there
+TESTS = Path(__file__).parent
+BROWSER = TESTS / "browser"  # its conftest marks all tests there
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
-ALIKE_ON_ALL_DATABASES = (
-    "tests/browser/",
-    "tests/evalsite/web/",
-    *(f"tests/evalsite/test_{name}.py" for name in ("access", "language_and_colours", "mcp", "pages")),
-    *(
-        f"tests/evalsite/api/test_{name}.py"
-        for name in ("client", "description", "description_holds", "errors", "every_address")
-    ),
-    *(
-        f"tests/evalsite/accounts/test_{name}.py"
-        for name in (
-            "create_token",
-            "invitations",
-            "local_mode",
-            "log_api",
-            "members",
-            "passwords",
-            "projects",
-            "sign_in",
-            "single_sign_on",
-        )
-    ),
-    *(
-        f"tests/datasets/views/test_{name}.py"
-        for name in ("attach", "file_import", "format_guide", "repair", "row_edit", "upload", "version")
-    ),
-    "tests/datasets/test_api.py",
-    "tests/datasets/versions/test_round_trip.py",
-    "tests/judging/test_guides.py",
-    "tests/judging/people/test_blind_side.py",
-    "tests/judging/deletion/test_pages.py",
-    "tests/judging/endpoints/test_pages.py",
-    "tests/judging/look/test_pages.py",
-    "tests/judging/metrics/editor/",
-    "tests/judging/metrics/rule_editor/",
-    *(
-        f"tests/judging/metrics/test_{name}.py"
-        for name in ("gallery", "prompt_draft", "reading_page", "reference_pages", "transfer")
-    ),
-    *(
-        f"tests/judging/management/test_{name}.py"
-        for name in (
-            "evaluate_command",
-            "evaluate_messages",
-            "evaluate_pairs",
-            "import_dataset_command",
-            "import_results_command",
-            "measure_metric_command",
-            "report_command",
-            "rules_command",
-        )
-    ),
-    *(f"tests/judging/people/test_{name}.py" for name in ("presets", "rating_export", "two_files")),
-    *(f"tests/judging/people/views/test_{name}.py" for name in ("desk", "evaluations")),
-    *(f"tests/judging/reports/comparison/test_{name}.py" for name in ("changes", "views")),
-    *(
-        f"tests/judging/reports/test_{name}.py"
-        for name in (
-            "ci",
-            "files",
-            "notebook_docs",
-            "outcomes",
-            "pages",
-            "people_result",
-            "published_results",
-            "sharing",
-        )
-    ),
-    *(
-        f"tests/judging/review/test_{name}.py"
-        for name in (
-            "columns",
-            "filter_menu",
-            "grid",
-            "judgement_page",
-            "permissions",
-            "rule_lines",
-            "saved_views",
-        )
-    ),
-    "tests/judging/status/",
-    "tests/judging/test_drafts.py",
-    *(f"tests/judging/trust/test_{name}.py" for name in ("judges", "pages", "whole_path")),
-    "tests/judging/review/teamwork/test_pages.py",
-    "tests/judging/transfer/results_import/test_pages.py",
-    *(f"tests/judging/runs/test_{name}.py" for name in ("new_run", "run_page")),
-    *(f"tests/processes/test_{name}.py" for name in ("evaluate", "serve", "slow_clients", "supervisor")),
-)
+ALIKE_ON_ALL_DATABASES = {  # folder: the names of its test files; *: all that it holds
+    "browser": "*",
+    "datasets": "api",
+    "datasets/core": "*",
+    "datasets/versions": "round_trip",
+    "datasets/views": "attach file_import format_guide repair row_edit upload version",
+    "evalsite": "access language_and_colours mcp",
+    "evalsite/accounts": "create_token invitations local_mode log_api members passwords projects sign_in "
+    "single_sign_on tokens",
+    "evalsite/api": "client description description_holds errors every_address",
+    "evalsite/web": "*",
+    "judging": "drafts guides",
+    "judging/core": "*",
+    "judging/endpoints": "hostile_servers",
+    "judging/engine": "hostile_scripts rule_effects",
+    "judging/evidence": "*",
+    "judging/management": "evaluate_messages evaluate_pairs",
+    "judging/metrics": "gallery gallery_walk metrics prompt_draft transfer",
+    "judging/metrics/editor": "*",
+    "judging/metrics/rule_editor": "*",
+    "judging/people": "blind_side presets rating_export two_files",
+    "judging/people/inviting": "lists",
+    "judging/people/views": "desk evaluations",
+    "judging/reports": "ci files notebook_docs outcomes people_result published_results sharing",
+    "judging/reports/comparison": "changes views",
+    "judging/review": "columns filter_menu grid permissions rule_lines saved_views",
+    "judging/rubrics": "drafts",
+    "judging/runs": "new_run",
+    "judging/status": "*",
+    "judging/transfer/export": "files other_tools",
+    "judging/trust": "judges whole_path",
+    "processes": "evaluate serve slow_clients supervisor",
+}
+ALIKE_BY_NAME = ("page.py", "pages.py", "_command.py")
 
 # Under CI, examples are the same every time, so that only a code change can make a test fail; developers get new ones.
 # No deadline: how long an example takes depends on the machine.
@@ -205,9 +152,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip files without tests of the selected part: importing all files would take each process seconds."""
+    """Skip files without tests of the selection: importing all files would take each process seconds."""
+    if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    if config.getoption("other_database") and is_alike(collection_path):
+        return True
     part = config.getoption("part")
-    if not part or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+    if not part:
         return None
     if BROWSER in collection_path.parents:
         return None if part == "processes" else True
@@ -247,9 +198,20 @@ def select(items: list[pytest.Item], config: pytest.Config, is_wanted: Callable[
 def may_differ(item: pytest.Item) -> bool:
     """Return whether the result may depend on the database. Not for tests without one, nor for tests of pages, forms,
     commands and figures whose queries are covered by other tests: those of services and frames, and
-    test_every_address.py, which opens every page."""
+    test_every_address.py, which opens every page as an administrator."""
     uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
-    return bool(uses) and not item.nodeid.startswith(ALIKE_ON_ALL_DATABASES)
+    of_another_role = getattr(item, "callspec", None) and item.callspec.params.get("who", "adam") != "adam"
+    return bool(uses) and not of_another_role
+
+
+def is_alike(path: Path) -> bool:
+    """Whether the tests of a file give the same results on all databases."""
+    folder = path.parent.relative_to(TESTS)
+    names = ALIKE_ON_ALL_DATABASES.get(folder.as_posix(), "").split()
+    below_alike = any(
+        ALIKE_ON_ALL_DATABASES.get(parent.as_posix()) == "*" for parent in (folder, *folder.parents)
+    )
+    return below_alike or path.name.endswith(ALIKE_BY_NAME) or path.stem.removeprefix("test_") in names
 
 
 def part_of(item: pytest.Item) -> str:

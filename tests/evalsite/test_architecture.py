@@ -36,4 +36,9 @@ def test_every_function_and_module_of_the_journeys_exists(text: str) -> None:
 
 
 def test_every_test_file_that_runs_on_one_database_only_exists() -> None:
-    assert [path for path in ALIKE_ON_ALL_DATABASES if not (ROOT / path).exists()] == []
+    paths = [
+        f"{folder}/{'' if name == '*' else f'test_{name}.py'}"
+        for folder, names in ALIKE_ON_ALL_DATABASES.items()
+        for name in names.split()
+    ]
+    assert [path for path in paths if not (ROOT / "tests" / path).exists()] == []
