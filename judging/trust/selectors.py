@@ -28,6 +28,15 @@ def licence_in_force(definition: MetricDefinition, project: Project) -> Licence 
     return licences_of(definition, project).select_related("opening__test__split").first()
 
 
+def projects_with_licence(definition: MetricDefinition) -> list[str]:
+    """The slugs of the projects in which a metric's value, as a run freezes it, has a valid licence."""
+    newest: dict[str, Licence] = {}
+    licences = Licence.objects.filter(definition_hash=definition_hash(definition)).order_by("opened_at", "pk")
+    for licence in licences.select_related("metric_version__metric__project"):
+        newest[licence.metric_version.metric.project.slug] = licence
+    return [slug for slug, licence in sorted(newest.items()) if licence_state(licence) == LicenceState.VALID]
+
+
 def licence_state(
     licence: Licence, definition: MetricDefinition | None = None, now: datetime | None = None
 ) -> LicenceState:

@@ -16,6 +16,7 @@ from django.utils import translation
 
 from datasets.core.kinds import COMPARISON
 from datasets.models import Candidate
+from evalsite.accounts.models import Project
 from evalsite.command_line import PROGRAM
 from evalsite.rounding import fixed, significant
 from evalsite.storage import data_dir
@@ -35,6 +36,7 @@ from judging.management.command_line import (
     json_line,
     own_project,
     paste_hints,
+    project_called,
     read_metrics,
     refusals,
     run_named,
@@ -56,6 +58,7 @@ from judging.runs.selectors import find_run
 from judging.runs.services import ChosenMetric, RunOptions, refuse_broken_scripts, run_create, run_resume
 from judging.sandboxes import start_early
 from judging.transfer.export.files import jsonl_lines, write_lines
+from judging.trust.selectors import licence_in_force, projects_with_licence
 
 
 class Command(BaseCommand):
@@ -70,6 +73,11 @@ class Command(BaseCommand):
         parser.add_argument("--metrics", type=Path, metavar="YAML", help="the metrics file")
         parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for the results")
         parser.add_argument("--name", default="", help="the run's name, unique in DATA_DIR")
+        parser.add_argument(
+            "--project",
+            metavar="SLUG",
+            help="the run's project, whose licences of judges and data sets count; command-line if not given",
+        )
         parser.add_argument(
             "--leave-out-unreadable",
             action="store_true",
@@ -97,6 +105,7 @@ class Command(BaseCommand):
                     options["metrics"],
                     options["name"],
                     leave_out=options["leave_out_unreadable"],
+                    project=project_called(options["project"]) if options["project"] else None,
                 )
             baseline = run_named(options["baseline"]) if options["baseline"] else None
             with ProgressLine(run, shown=sys.stderr.isatty()):
@@ -110,9 +119,11 @@ class Command(BaseCommand):
             )
         if options["ci"]:
             ci = CiOptions(options["require"], baseline, options["texts"])
-            if status := write_ci(run, options["ci"], ci):
-                sys.exit(status)
-        elif status := self._check(report, options["require"]):
+            status = write_ci(run, options["ci"], ci)
+        else:
+            status = self._check(report, options["require"])
+        if status:
+            self.stderr.writelines(licensed_elsewhere(run, options["require"]))
             sys.exit(status)
 
     def _check(self, report: dict[str, Any], requirements: Sequence[str]) -> int:
@@ -171,9 +182,10 @@ def refuse_wrong_usage(options: dict[str, Any]) -> None:
     except RequirementError as error:
         raise CommandError(str(error), returncode=WRONG_USAGE) from error
     if options["resume"]:
-        if options["file"] or options["metrics"] or options["name"]:
+        if any(options[name] for name in ("file", "metrics", "name", "project")):
             raise CommandError(
-                "--resume can't be combined with FILE, --metrics or --name.", returncode=WRONG_USAGE
+                "--resume can't be combined with FILE, --metrics, --name or --project.",
+                returncode=WRONG_USAGE,
             )
         return
     if not options["file"] or not options["metrics"]:
@@ -182,8 +194,26 @@ def refuse_wrong_usage(options: dict[str, Any]) -> None:
         path.open("rb").close()
 
 
-def start_run(file: Path, metrics_path: Path, name: str, *, leave_out: bool = False) -> Run:
-    """Upload and import the file, and create a run for this process only. Raises CannotStart."""
+def licensed_elsewhere(run: Run, requirements: Sequence[str]) -> list[str]:
+    """A line for each of the run's metrics that has no licence in its project but a valid one in another, if a licence
+    is required: a licence counts in its project."""
+    if all(parse_requirement(text).kind != "licence" for text in requirements):
+        return []
+    return [
+        f"A judge of the same content as {definition.name} has a licence in another project: --project {slugs}\n"
+        for definition in definitions_now(run).values()
+        if licence_in_force(definition, run.project) is None
+        and (slugs := " or ".join(projects_with_licence(definition)))
+    ]
+
+
+def start_run(
+    file: Path, metrics_path: Path, name: str, *, leave_out: bool = False, project: Project | None = None
+) -> Run:
+    """Upload and import the file, and create a run for this process only. `project`: None for that of commands.
+
+    Raises CannotStart.
+    """
     if name and Run.objects.filter(name=name).exists():
         raise CannotStart(f"There is a run called {name} already; choose another --name, or --resume {name}.")
     metrics_file = read_metrics(metrics_path)
@@ -194,7 +224,7 @@ def start_run(file: Path, metrics_path: Path, name: str, *, leave_out: bool = Fa
     refuse_missing_keys(metrics_path, metrics_file)
     try:
         refuse_broken_scripts(metrics_file.metrics)
-        project = own_project()
+        project = project or own_project()
         version = upload(project, file, metrics_file.data_name)
         return run_create(
             project=project,

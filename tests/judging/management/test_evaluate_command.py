@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.conf import LazySettings
+from django.utils import timezone
 
 from evalsite.accounts.models import Project
 from judging.core.judges.scripted import ScriptedJudge
+from judging.core.licensing import definition_hash
+from judging.core.metric_definition import MetricDefinition
+from judging.core.requirements import decide, parse_requirement
+from judging.core.statistics.licence import Thresholds, licence_figures
 from judging.management.command_line import CannotStart
-from judging.management.commands.evaluate import document, resume_run, start_run, work_until_finished
+from judging.management.commands.evaluate import (
+    document,
+    licensed_elsewhere,
+    resume_run,
+    start_run,
+    work_until_finished,
+)
 from judging.management.working import judge_until_finished
+from judging.metrics.models import MetricVersion
+from judging.metrics.services import metric_create
+from judging.records.definitions import definitions_now
 from judging.records.models import Run, RunState
+from judging.trust.models import Licence
 from tests import mtbench
 from tests.judging.core.metrics_example import write_example
 from tests.judging.evaluate_files import write_metrics, write_rows
@@ -73,6 +90,44 @@ def test_of_two_runs_of_one_name_the_newest_is_resumed(folder: Path, project: Pr
         newest = a_run(a_version(one), a_metric("http://127.0.0.1:9"), name="nightly")
     Run.objects.update(state=RunState.FINISHED)
     assert resume_run("nightly") == newest
+
+
+def test_a_licence_counts_in_the_project_that_is_named(folder: Path, project: Project) -> None:
+    with ScriptedJudge(reply="Score: [[8]]") as judge:
+        files = write_rows(folder, 1), write_metrics(folder, judge.url)
+        elsewhere = start_run(*files, "")
+        evaluated(elsewhere, folder)
+        (definition,) = definitions_now(elsewhere).values()
+        a_licence(metric_create(project=project, definition=definition, user=None).versions.get(), definition)
+        (told,) = licensed_elsewhere(elsewhere, ["licence"])
+        assert (told.rpartition(" ")[2], licensed_elsewhere(elsewhere, ["alpha quality >= 1"])) == (
+            "physics\n",
+            [],
+        )
+        report = evaluated(start_run(*files, "", project=project), folder)["report"]
+    decision = decide(parse_requirement("licence"), report)
+    assert (elsewhere.project.slug, decision.verdict) == ("command-line", "met")
+
+
+def a_licence(version: MetricVersion, definition: MetricDefinition) -> Licence:
+    """One that holds, for exploring."""
+    people = np.tile([4.0, 8.0], 10)
+    figures = licence_figures(people, people, np.arange(20), "ordered")
+    return Licence.objects.create(
+        metric_version=version,
+        definition_hash=definition_hash(definition),
+        judge="m",
+        use="exploring",
+        opening_number=1,
+        figures=asdict(figures),
+        answers=[[str(row), "alpha", 1, value, value] for row, value in enumerate(people)],
+        thresholds=asdict(Thresholds()),
+        tier="one",
+        labels_before=False,
+        dataset_name="x",
+        dataset_version=1,
+        opened_at=timezone.now(),
+    )
 
 
 def test_a_run_that_does_not_exist_is_not_resumed(folder: Path) -> None:
