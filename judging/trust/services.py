@@ -35,6 +35,7 @@ from judging.core.statistics.licence import (
     gap,
     licence_figures,
     use_allowed,
+    with_kappa_interval,
 )
 from judging.core.statistics.means import Rate
 from judging.core.values import Value
@@ -308,10 +309,11 @@ def _figures(
         raise ValidationError(_("The judge has scored none of the test's answers in this run."))
     judge, people = [values[answer] for answer in shared], [labels[answer]["value"] for answer in shared]
     places = places_of(judge, people)
-    rows = np.unique([answer.row for answer in shared], return_inverse=True)[1]
+    rows = np.unique([answer.row for answer in shared], return_inverse=True)[1].astype(np.int64)
     of_judge, of_people = (np.array(coded(column, places)) for column in (judge, people))
     judged = "ordered" if kind == CHECKLIST else judged_as(kind)
-    return licence_figures(of_judge, of_people, rows.astype(np.int64), judged, opening)
+    figures = licence_figures(of_judge, of_people, rows, judged, opening)
+    return with_kappa_interval(figures, of_judge, of_people, rows) if judged == "passes" else figures
 
 
 def _figures_of_criteria(
@@ -329,7 +331,8 @@ def _figures_of_criteria(
     answers, of_judge, of_people = zip(*pairs, strict=True)
     units = np.unique([answer.row for answer in answers], return_inverse=True)[1].astype(np.int64)
     judge, people = (np.array(column, dtype=np.float64) for column in (of_judge, of_people))
-    return licence_figures(judge, people, units, "passes", opening), list(dict.fromkeys(answers))
+    figures = licence_figures(judge, people, units, "passes", opening)
+    return with_kappa_interval(figures, judge, people, units), list(dict.fromkeys(answers))
 
 
 def thresholds_of(project: Project) -> Thresholds:

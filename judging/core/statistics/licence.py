@@ -59,7 +59,7 @@ class LicenceFigures:
 
     `rows`, `items`: in the test with values of both. `agreement`: the share on which both say the same. `positive`,
     `negative`: TPR and TNR of two-valued verdicts, else None. `kappa` with its interval: quadratic for ordered
-    values, Cohen's for labels. `bias`: judge − people of ordered values. `rarest`: how many times people gave the
+    values, Cohen's for others. `bias`: judge − people of ordered values. `rarest`: how many times people gave the
     rarest of the labels. `passed`, `failed`: how many items people passed and failed, None in older licences. The items
     of a checklist are its criteria, of so many `answers`.
     """
@@ -117,13 +117,27 @@ def licence_figures(
             passed=passed,
             failed=people.size - passed,
         )
-    draws = draws or Draws(count=min(MOST_DRAWS, DRAWS * 2 ** (opening - 1)))
+    draws = draws or Draws(count=_draws_at(opening))
     if judged == "labels":
         low, high = cohen_kappa_interval(judge, people, units, draws, upper)
         return replace(figures, kappa=cohen_kappa(judge, people), kappa_low=low, kappa_high=high)
     low, high = quadratic_kappa_interval(judge, people, units, draws, upper)
     bias = estimate_difference(judge - people, units)
     return replace(figures, kappa=quadratic_kappa(judge, people), kappa_low=low, kappa_high=high, bias=bias)
+
+
+def with_kappa_interval(
+    figures: LicenceFigures, judge: Floats, people: Floats, units: Ints, draws: Draws | None = None
+) -> LicenceFigures:
+    """The figures of passes and failures with the interval of their kappa, which decides nothing about them."""
+    draws, upper = draws or Draws(count=_draws_at(figures.opening)), upper_at(figures.opening)
+    low, high = cohen_kappa_interval(judge, people, units, draws, upper)
+    return replace(figures, kappa_low=low, kappa_high=high)
+
+
+def _draws_at(opening: int) -> int:
+    """More for stricter levels, whose ends lie further out."""
+    return min(MOST_DRAWS, DRAWS * 2 ** (opening - 1))
 
 
 def use_allowed(figures: LicenceFigures, thresholds: Thresholds) -> Use | None:

@@ -14,6 +14,7 @@ from judging.core.statistics.licence import (
     prospect,
     upper_at,
     use_allowed,
+    with_kappa_interval,
 )
 from judging.core.statistics.means import rate_of, sign_test
 
@@ -55,6 +56,17 @@ def test_the_intervals_are_wilsons_and_the_counts_are_kept():
     figures = passes(38, 40, 18, 20)
     assert (figures.positive.count, figures.negative.count) == (38, 18)
     assert (figures.positive.low, figures.positive.high) == wilson(38 / 40, 40)
+
+
+def test_kappa_of_passes_gets_an_interval_that_decides_nothing():
+    people = np.array([1.0] * 40 + [0.0] * 20)
+    judge = np.where(np.arange(60) % 10 == 0, 1 - people, people)
+    units = np.arange(60)
+    figures = licence_figures(judge, people, units, "passes")
+    known = with_kappa_interval(figures, judge, people, units)
+    assert known.kappa_low < known.kappa == figures.kappa < known.kappa_high
+    assert use_allowed(known, USUAL) == use_allowed(figures, USUAL)
+    assert with_kappa_interval(figures, people, np.ones(60), units).kappa_low is None
 
 
 def test_answers_of_a_row_count_by_rows():
