@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 
 from django.utils.translation import ngettext
 
+from datasets.core.kinds import CATEGORY, CHECKLIST, PASS_FAIL
 from datasets.models import Response, Row, Version
 from evalsite.tasks import workers
 from evalsite.templatetags.show import number
@@ -184,9 +185,11 @@ def difference(metric: MetricChoice, rows: int) -> float | None:
     """The minimum difference of two candidates' means that this many rows detect with a power of 80 %.
 
     Uses the standard deviation of earlier scores, or else a quarter of the scale, and assumes a correlation of 0.5
-    between the candidates' scores on a row, so that the difference has the standard deviation of a single score.
+    between the candidates' scores on a row, so that the difference has the standard deviation of a single score. None
+    where a metric gives no points.
     """
-    if rows < 3 or metric.definition.compares_candidates:
+    without_points = metric.definition.kind in (PASS_FAIL, CATEGORY, CHECKLIST)
+    if rows < 3 or without_points or metric.definition.compares_candidates:
         return None
     spread = (metric.definition.max_score - metric.definition.min_score) / 4
     last = last_use(metric)

@@ -10,7 +10,7 @@ from evalsite.accounts.models import Project
 from judging.core.builtin import builtin
 from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
-from judging.runs.preflight import CallCost, calls_a_second, lint_notes, preflight
+from judging.runs.preflight import CallCost, calls_a_second, difference, lint_notes, preflight
 from judging.runs.selectors import MetricChoice, cost_of
 from tests.make import a_metric, a_version
 
@@ -41,6 +41,10 @@ def test_cost_time_and_power_follow_from_the_rows(project: Project, endpoint: En
     assert half.money == pytest.approx(found.money / 2)
     ((name, points),) = found.differences  # (t + t) × 9/4 / √100
     assert (name, round(points, 2)) == ("quality", 0.64)
+
+
+def test_passes_have_no_difference_in_points() -> None:
+    assert difference(MetricChoice(None, a_metric("", gives="pass_fail", parse="bool"), []), 100) is None
 
 
 @pytest.mark.parametrize("missing", ["input_price", "output_price"])
