@@ -64,7 +64,8 @@ Reply with the whole new prompt between these two lines:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer on which judge and people differ: their verdicts, and the reasons they gave ('' for none)."""
+    """An answer on which judge and people differ: their verdicts, and the reasons they gave ('' for none). `other`: the
+    answer that it was compared with, as B; '' if there is none."""
 
     question: str
     answer: str
@@ -72,6 +73,7 @@ class Case:
     judge_reason: str
     people: str
     people_reason: str
+    other: str = ""
 
 
 def suggestion_prompt(template: str, cases: Sequence[Case], language: str) -> str:
@@ -84,7 +86,11 @@ def suggestion_prompt(template: str, cases: Sequence[Case], language: str) -> st
 def _case(number: int, case: Case) -> str:
     lines = [
         f"{number}. question: {_short(case.question)}",
-        f"   answer: {_short(case.answer)}",
+        *(
+            [f"   answer A: {_short(case.answer)}", f"   answer B: {_short(case.other)}"]
+            if case.other
+            else [f"   answer: {_short(case.answer)}"]
+        ),
         f"   judge: {case.judge}. {_short(case.judge_reason)}",
         f"   people: {case.people}. {_short(case.people_reason)}",
     ]

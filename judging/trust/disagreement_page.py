@@ -14,6 +14,8 @@ from datasets.versions.references import reference_of
 from evalsite.truncation import truncate
 from judging.core.licensing import TRAIN
 from judging.core.statistics.frame import REFERENCE
+from judging.core.statistics.verdicts import LABELS, STEPS
+from judging.core.values import Value
 from judging.core.worked_examples import as_text
 from judging.filters.addresses import judgement_url
 from judging.messages import verdict_texts
@@ -32,22 +34,27 @@ from judging.trust.models import Split
 LISTED = 200
 EXCERPT = 1_000  # characters
 _EXAMPLE = {
-    "en": "Example\nQuestion: %(question)s\nAnswer: %(answer)s\nVerdict: %(people)s%(because)s",
-    "zh": "示例\n问题：%(question)s\n回答：%(answer)s\n判定：%(people)s%(because)s",
+    "en": "Example\nQuestion: %(question)s\n%(answers)s\nVerdict: %(people)s%(because)s",
+    "zh": "示例\n问题：%(question)s\n%(answers)s\n判定：%(people)s%(because)s",
 }
+_ANSWER = {"en": "Answer%s: %s", "zh": "回答%s：%s"}
 _BECAUSE = {"en": ", because: %s", "zh": "，理由：%s"}
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDisagreement:
-    """`other`: the answer that it is compared with, '' if there is none; `reply`: the judge's; `comments`: people's;
+    """`answer` and `other` ('' if nothing is compared): A and B as the judge saw them first, whose `names` these are,
+    and in whose order both verdicts stand; `reference`: the row's, '' without one, or if it is compared; `reply`: the
+    judge's; `comments`: people's;
     `response`: id of the answer; `train`: whether it may be shown in a prompt, and then `example`, what to put there;
     `doubt`: whether it was sent to those who adjudicate, or `can_be_sent`: not answers that were only looked at."""
 
     kind: str
     train: bool
     candidates: str
+    names: Sequence[str]
     question: str
+    reference: str
     answer: str
     other: str
     judge: str
@@ -178,16 +185,23 @@ def _shown(
     *,
     rated: bool,
 ) -> ShownDisagreement:
-    judge, people = verdict_texts([each.judge, each.people])
+    sides, turned = _sides(each.answer, judgement)
+    judge, people = verdict_texts(
+        [_turned(value) if turned else value for value in (each.judge, each.people)]
+    )
     question = str(data_of(judgement.row.raw, judgement.run.version.format)["question"] or "")
     question = truncate(question, EXCERPT)
-    text, *others = _texts(each.answer, judgement)
+    names, (text, *others) = zip(*sides, strict=True)
+    compared = each.answer.other == REFERENCE
+    reference = "" if compared else reference_of(judgement.row, judgement.run.version.format) or ""
     train = each.part == TRAIN
     return ShownDisagreement(
         kind=_kind(each),
         train=train,
-        candidates=_candidates(each.answer),
+        candidates=" · ".join(names),
+        names=names,
         question=question,
+        reference=truncate(reference, EXCERPT),
         answer=text,
         other="".join(others),
         judge=judge,
@@ -196,32 +210,47 @@ def _shown(
         comments=comments,
         url=judgement_url(judgement.run, judgement.pk),
         response=judgement.response_id,
-        example=_example(question, text, people, comments) if train and not each.answer.other else "",
+        example=_example(question, (text, *others), people, comments) if train else "",
         doubt=doubt,
         can_be_sent=rated and not doubt,
     )
 
 
-def _texts(answer: Answer, judgement: Judgement) -> list[str]:
-    """The answer, or both that were compared in the order of their names in `answer`."""
-    texts = [_content(judgement.response)]
+def _sides(answer: Answer, judgement: Judgement) -> tuple[list[tuple[str, str]], bool]:
+    """(name, text) of the answer, or of both that were compared, in the order in which the judge saw them first; and
+    whether `answer` has them in the other order. A reference is A to a judge (core.builtin)."""
+    sides = [(answer.candidate, _content(judgement.response))]
+    turned = False
     if judgement.other_response is not None:
-        texts.append(_content(judgement.other_response))
-        mine = (judgement.response.candidate.name, judgement.response.number)
-        texts = texts if mine == (answer.candidate, answer.response) else texts[::-1]
+        turned = (judgement.response.candidate.name, judgement.response.number) != (
+            answer.candidate,
+            answer.response,
+        )
+        names = (answer.other, answer.candidate) if turned else (answer.candidate, answer.other)
+        sides = list(zip(names, map(_content, (judgement.response, judgement.other_response)), strict=True))
     elif answer.other:
-        texts.append(reference_of(judgement.row, judgement.run.version.format) or "")
-    return [truncate(text, EXCERPT) for text in texts]
+        reference = reference_of(judgement.row, judgement.run.version.format) or ""
+        sides, turned = [(_("reference"), reference), *sides], True
+    return [(name, truncate(text, EXCERPT)) for name, text in sides], turned
+
+
+def _turned(value: Value) -> Value:
+    """A verdict on two answers in the other order."""
+    step = STEPS.get(value) if isinstance(value, str) else None
+    return LABELS[-step] if step else value
 
 
 def _content(response: Response) -> str:
     return str(response_data(response.raw)["content"] or "")
 
 
-def _example(question: str, answer: str, people: str, comments: Sequence[str]) -> str:
+def _example(question: str, answers: Sequence[str], people: str, comments: Sequence[str]) -> str:
     language = reader_language()
     because = _BECAUSE[language] % " ".join(comments) if comments else ""
-    texts = {"question": question, "answer": answer, "people": people, "because": because}
+    compared = len(answers) > 1
+    named = zip("AB", answers, strict=True) if compared else [("", *answers)]
+    said = "\n".join(_ANSWER[language] % (f" {letter}" if letter else "", text) for letter, text in named)
+    texts = {"question": question, "answers": said, "people": people, "because": because}
     return as_text(_EXAMPLE[language] % texts)
 
 

@@ -14,9 +14,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.access import May, signed_in
+from evalsite.accounts.models import User
 from evalsite.web.numbers import whole
+from judging.core.metric_definition import MetricDefinition
 from judging.core.worked_examples import with_example
-from judging.metrics.editor.prompt_draft import drafted_template, template_draft
+from judging.metrics.editor.prompt_draft import drafted_templates, template_draft
+from judging.metrics.models import Metric
+from judging.metrics.selectors import newest_version
 from judging.records.models import RunMetric
 from judging.trust.access import ACT, READ, get_judge, get_judged, get_test, is_program, rates_test
 from judging.trust.dev import dev_agreements
@@ -61,9 +65,21 @@ def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) 
     context = {"metric": metric, "test": test, "run_metric": chosen, "page": page}
     context["suggests"] = not is_program(test)
     if page.shown and page.shown.example and context["suggests"]:
-        drafted = drafted_template(metric=metric, user=signed_in(request))
-        context |= {"takes": True, "taken": page.shown.example.strip() in drafted}
+        context |= _prompts_for(page.shown.example, metric, signed_in(request))
     return render(request, "trust/disagreements.html", context)
+
+
+def _prompts_for(example: str, metric: Metric, user: User) -> dict[str, object]:
+    """Whether all the user's drafted prompts hold an example, and {place, name} of the judges whose prompt does not."""
+    definition = MetricDefinition.from_json(newest_version(metric).definition)
+    names = [judge.name for judge in definition.judges]
+    templates = drafted_templates(metric=metric, user=user)
+    lacking = [
+        {"place": place, "name": names[place] if place < len(names) else f"#{place + 1}"}
+        for place, template in enumerate(templates)
+        if example.strip() not in template
+    ]
+    return {"takes": True, "taken": not lacking, "lacking": lacking, "several": len(templates) > 1}
 
 
 @login_required
@@ -71,17 +87,23 @@ def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) 
 def take_example(
     request: HttpRequest, slug: str, split: int, run_metric: int, judgement: int
 ) -> HttpResponse:
-    """Put a train row's answer into the user's draft of the prompt, as a worked example."""
+    """Put a train row's answer into the user's draft of the prompt, as a worked example: of the judge with the place
+    that is sent, or of every judge."""
     test, chosen = get_judged(request, slug, split, run_metric, May.METRICS)
     differing = _in_judgement(request, test, chosen, judgement)
     shown = differing.shown(judgement)
     if not shown.example or is_program(test):
         raise Http404
-    template_draft(
-        metric=test.split.metric,
-        user=signed_in(request),
-        change=lambda template: with_example(template, shown.example),
-    )
+    metric, user = test.split.metric, signed_in(request)
+    places = range(len(drafted_templates(metric=metric, user=user)))
+    sent = whole(request.POST.get("judge", ""))
+    for place in places if sent is None else [sent]:
+        template_draft(
+            metric=metric,
+            user=user,
+            change=lambda template: with_example(template, shown.example),
+            judge=place,
+        )
     messages.success(request, _("Taken into your draft of the prompt. Edit and save it there."))
     return _to(slug, split, run_metric, judgement)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -145,4 +147,5 @@ def decide(request: HttpRequest, slug: str, split: int, run_metric: int, suggest
         _judge(request, draft, suggestions.SuggestionRequest(test.split, chosen))
     elif act == "close":
         suggestions.suggestion_close(suggestion=draft)
-    return redirect("trust:suggest", slug, split, run_metric)
+    address = reverse("trust:suggest", args=[slug, split, run_metric])
+    return redirect(f"{address}?{urlencode({'judge': draft.judge + 1})}")

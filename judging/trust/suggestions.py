@@ -78,7 +78,9 @@ class SuggestionRequest:
     def _case(self, judgement: int) -> Case:
         shown = self.disagreements.shown(judgement)
         reasons = " ".join(shown.comments)
-        return Case(shown.question, shown.answer, shown.judge, shown.reply, shown.people, reasons)
+        return Case(
+            shown.question, shown.answer, shown.judge, shown.reply, shown.people, reasons, shown.other
+        )
 
     def prices(self) -> list[Price]:
         """The price of the request by each endpoint of the project."""
@@ -110,7 +112,7 @@ class SuggestionRequest:
         for judgement in self.sent:
             shown = self.disagreements.shown(judgement)
             if not shown.train:
-                yield from (shown.question, shown.answer)
+                yield from (shown.question, shown.answer, shown.other)
 
 
 def with_template(definition: MetricDefinition, template: str, judge: int) -> MetricDefinition:
@@ -171,7 +173,8 @@ def _problem(wanted: SuggestionRequest, template: str) -> tuple[str, str]:
 
 def suggestion_judge(*, suggestion: PromptSuggestion, wanted: SuggestionRequest, user: User) -> Run:
     """Judge the dev rows with a suggested prompt, in a run of its own. Raises ValidationError if that is impossible."""
-    definition = with_template(wanted.definition, suggestion.template, suggestion.judge)
+    changed = MetricDefinition.from_json(suggestion.metric_version.definition)
+    definition = with_template(changed, suggestion.template, suggestion.judge)
     version, project = wanted.run_metric.run.version, wanted.split.metric.project
     rows = Row.objects.filter(version=version, line__in=wanted.dev_lines).values_list("pk", flat=True)
     with transaction.atomic():

@@ -19,13 +19,13 @@ from judging.metrics.selectors import newest_version
 FORM = "metric"
 
 
-def drafted_template(*, metric: Metric, user: User) -> str:
-    """The first judge's template in the user's draft, or in the newest version; '' without a judge model."""
+def drafted_templates(*, metric: Metric, user: User) -> list[str]:
+    """The judges' templates, in their order, in the user's draft, or in the newest version."""
     typed = stored_draft(user, metric.project, FORM, str(metric.pk))
-    if typed is not None and (field := _template_field(typed)):
-        return typed.get(field, "")
+    if typed is not None and (fields := _template_fields(typed)):
+        return [typed.get(field, "") for field in fields]
     judges = MetricDefinition.from_json(newest_version(metric).definition).judges
-    return judges[0].template if judges else ""
+    return [judge.template for judge in judges]
 
 
 def template_draft(*, metric: Metric, user: User, change: Callable[[str], str], judge: int = 0) -> bool:
@@ -36,7 +36,8 @@ def template_draft(*, metric: Metric, user: User, change: Callable[[str], str], 
     """
     typed = stored_draft(user, metric.project, FORM, str(metric.pk))
     typed = typed.copy() if typed is not None else form_data(metric, newest_version(metric))
-    field = _template_field(typed, judge)
+    fields = _template_fields(typed)
+    field = fields[judge] if judge < len(fields) else ""
     before = typed.get(field, "") if field else ""
     after = change(before)
     if not field or after == before:
@@ -46,9 +47,8 @@ def template_draft(*, metric: Metric, user: User, change: Callable[[str], str], 
     return True
 
 
-def _template_field(typed: QueryDict, judge: int = 0) -> str:
-    numbers = [token for token in typed.getlist(ORDER) if token.isdecimal()]
-    return f"judge-{numbers[judge]}-template" if judge < len(numbers) else ""
+def _template_fields(typed: QueryDict) -> list[str]:
+    return [f"judge-{token}-template" for token in typed.getlist(ORDER) if token.isdecimal()]
 
 
 def form_data(metric: Metric, version: MetricVersion) -> QueryDict:

@@ -10,6 +10,12 @@ CASE = Case("1+1?", "It is\n3.", "Pass", "Looks right.", "Fail", "")
 BEGIN, END = "----- NEW PROMPT BEGIN -----", "----- NEW PROMPT END -----"
 
 
+def test_both_answers_of_a_comparison_are_sent() -> None:
+    case = Case("1+1?", "It is 3.", "A>B", "", "B>A", "", "It is 2.")
+    prompt = suggestion_prompt("Judge.", [case], "en")
+    assert "   answer A: It is 3.\n   answer B: It is 2.\n   judge: A>B." in prompt
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_request_holds_the_prompt_and_both_reasons(language: str) -> None:
     prompt = suggestion_prompt("Judge %(cases)s {{ a }}\n", [CASE], language)

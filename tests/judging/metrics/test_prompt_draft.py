@@ -11,7 +11,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.metric_definition import JudgeModel, Label, MetricDefinition, Script
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.forms import metric_forms
-from judging.metrics.editor.prompt_draft import drafted_template, form_data, template_draft
+from judging.metrics.editor.prompt_draft import drafted_templates, form_data, template_draft
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
@@ -51,7 +51,8 @@ def test_the_form_of_a_version_gives_the_same_definition(
 def test_a_change_starts_a_draft_and_goes_on_with_it(metric: Metric, alice: User) -> None:
     assert template_draft(metric=metric, user=alice, change=lambda template: f"{template} 1")
     assert template_draft(metric=metric, user=alice, change=lambda template: f"{template} 2")
-    assert drafted_template(metric=metric, user=alice).endswith("{{ response.content }} 1 2")
+    (template,) = drafted_templates(metric=metric, user=alice)
+    assert template.endswith("{{ response.content }} 1 2")
 
 
 def test_a_draft_keeps_what_else_was_typed(metric: Metric, alice: User) -> None:

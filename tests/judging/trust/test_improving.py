@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import msgspec
 import pytest
 from django.test import Client
 
@@ -12,8 +14,9 @@ from evalsite.accounts.models import User
 from judging.core.licensing import DEV, TRAIN, Sizes
 from judging.core.worked_examples import with_example
 from judging.look.models import TrainLabel
-from judging.metrics.editor.prompt_draft import drafted_template
+from judging.metrics.editor.prompt_draft import drafted_templates
 from judging.metrics.models import Metric
+from judging.metrics.services import metric_edit
 from judging.people.adjudication import adjudicate, differing
 from judging.people.models import Evaluation, Item, SentItem
 from judging.records.models import Run, RunMetric
@@ -24,7 +27,8 @@ from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.models import Split
 from judging.trust.sources import Source
 from tests.conftest import ClientOf
-from tests.judging.trust.conftest import DEFINITION
+from tests.judging.people.make import rate_each
+from tests.judging.trust.conftest import DEFINITION, Draw
 
 pytestmark = pytest.mark.django_db
 BASE = "/p/physics/judges/"
@@ -82,9 +86,46 @@ def test_a_train_item_is_taken_into_the_draft_and_a_dev_item_is_not(
     assert "Take as a worked example" in shown(page, address(split, judged, train))
     assert page.post(address(split, judged, train, "example")).status_code == 302
     example = Disagreements(split, judged).shown(train).example
-    assert drafted_template(metric=metric, user=alice) == with_example(DEFINITION.judges[0].template, example)
+    taken = with_example(DEFINITION.judges[0].template, example)
+    assert drafted_templates(metric=metric, user=alice) == [taken]
     assert "in your draft of the prompt" in shown(page, address(split, judged, train))
     assert page.post(address(split, judged, dev, "example")).status_code == 404
+
+
+def test_with_several_judges_an_example_is_for_one_or_for_all(
+    page: Client, split: Split, judged: RunMetric, metric: Metric, alice: User
+) -> None:
+    """The second judge's prompt differs, so that the draft shows which one changed."""
+    (first,) = DEFINITION.judges
+    second = msgspec.structs.replace(first, name="Second", template=f"Be strict. {first.template}")
+    both = msgspec.structs.replace(DEFINITION, judges=(first, second), jury="majority", quorum=1)
+    metric_edit(metric=metric, definition=both, based_on=1, user=alice)
+    train = first_of(split, judged, TRAIN)
+    example = Disagreements(split, judged).shown(train).example
+
+    def drafted(*, first_has: bool, second_has: bool) -> list[str]:
+        templates = zip((first.template, second.template), (first_has, second_has), strict=True)
+        return [with_example(text, example) if has else text for text, has in templates]
+
+    text = shown(page, address(split, judged, train))
+    assert f"In the prompt of all judges {first.name} Second" in text
+    page.post(address(split, judged, train, "example"), {"judge": 1})
+    assert drafted_templates(metric=metric, user=alice) == drafted(first_has=False, second_has=True)
+    assert f"In the prompt of {first.name} Take" in shown(page, address(split, judged, train))
+    page.post(address(split, judged, train, "example"), {"judge": ""})
+    assert drafted_templates(metric=metric, user=alice) == drafted(first_has=True, second_has=True)
+
+
+def test_a_row_s_reference_is_shown_with_its_disagreement(
+    page: Client, run: Run, judged: RunMetric, draw: Draw, rita: User
+) -> None:
+    for row in run.version.data_rows.all():
+        row.raw = json.dumps({**json.loads(row.raw), "ref_answer": "As Kepler has it."})
+        row.save(update_fields=["raw"])
+    split = Split.objects.get(pk=draw(Sizes(0, 10, 20)).pk)
+    rate_each(evaluation_of(split), rita, lambda item: item.row.line % 2 == 0)  # the judge says the opposite
+    judgement = first_of(split, judged, DEV)
+    assert "Reference answer As Kepler has it." in shown(page, address(split, judged, judgement))
 
 
 def test_a_doubted_label_is_sent_with_an_agreeing_one_and_counts_once_both_are_decided(

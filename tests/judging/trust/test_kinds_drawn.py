@@ -86,7 +86,20 @@ def test_a_comparison_with_the_reference_is_shown_with_both_texts(
     rate_each(evaluation_of(split), rita, lambda item: "A>B")
     listed = Disagreements(split, judged)
     shown = listed.shown(next(iter(listed.by_judgement)))
-    assert (shown.other.split()[0], shown.can_be_sent) == ("reference", True)
+    assert (shown.answer.split()[0], shown.names[0], shown.can_be_sent) == ("reference", "reference", True)
+
+
+def test_a_disagreement_of_two_answers_has_them_in_the_judge_s_order(
+    project: Project, alice: User, rita: User
+) -> None:
+    """As in its reply, whose letters are the judge's: alpha, the first by name, is B."""
+    split, judged = drawn(project, OF_TWO, alice, rita, "A>>B")
+    rate_each(evaluation_of(split), rita, lambda item: "B>A")
+    split.rows.filter(part="dev").update(part="train")
+    listed = Disagreements(split, judged)
+    shown = listed.shown(next(iter(listed.by_judgement)))
+    assert (shown.names, shown.judge, shown.people) == (("beta", "alpha"), "A>>B", "B>A")
+    assert f"\nAnswer A: {shown.answer}\nAnswer B: {shown.other}\nVerdict: B>A" in shown.example
 
 
 def test_comparisons_agree_by_their_direction(project: Project, alice: User, rita: User) -> None:

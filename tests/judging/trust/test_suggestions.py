@@ -13,9 +13,10 @@ from django.urls import reverse
 from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.licensing import DEV, TEST, Sizes
-from judging.metrics.editor.prompt_draft import drafted_template
+from judging.core.metric_definition import MetricDefinition
+from judging.metrics.editor.prompt_draft import drafted_templates
 from judging.metrics.model_drafts import CannotDraft
-from judging.metrics.models import DraftState, Metric
+from judging.metrics.models import DraftState, Metric, MetricVersion
 from judging.metrics.services import metric_create
 from judging.records.models import RunMetric
 from judging.trust.dev import dev_agreements, keys_in, labels_in
@@ -131,6 +132,24 @@ def test_the_dev_rows_are_judged_in_a_run_of_their_own(
     assert figures.agreement.change is not None
 
 
+def test_a_draft_is_judged_as_a_change_of_its_own_version(
+    wanted: SuggestionRequest, metric: Metric, alice: User
+) -> None:
+    """Also where a later version has fewer judges: the page of that version lists it, too."""
+    suggestion, _sent = ask(wanted, alice, suggested(BETTER))
+    suggestion.metric_version = MetricVersion.objects.create(
+        metric=metric,
+        number=2,
+        definition=msgspec.structs.replace(
+            DEFINITION, judges=DEFINITION.judges * 2, jury="majority"
+        ).to_json(),
+    )
+    suggestion.judge = 1
+    run = suggestion_judge(suggestion=suggestion, wanted=wanted, user=alice)
+    judges = MetricDefinition.from_json(run.metrics.get().definition).judges
+    assert [judge.template for judge in judges] == [TEMPLATE, BETTER]
+
+
 def test_the_page_shows_the_price_then_the_difference_and_takes_the_draft(
     page: Client, split: Split, judged: RunMetric, metric: Metric, project: Project, alice: User
 ) -> None:
@@ -148,7 +167,7 @@ def test_the_page_shows_the_price_then_the_difference_and_takes_the_draft(
     suggestion = PromptSuggestion.objects.get()
     assert suggestion.run is not None
     page.post(f"{address}{suggestion.pk}/", {"act": "take"})
-    assert drafted_template(metric=metric, user=alice) == BETTER
+    assert drafted_templates(metric=metric, user=alice) == [BETTER]
     assert page.post(f"{address}{suggestion.pk}/", {"act": "take"}).status_code == 404
 
 
