@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,9 +18,15 @@ from django.db import transaction
 from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from datasets.models import Version
 from evalsite.accounts.models import Project, User
+from evalsite.mail.digests import send_due
+from evalsite.mcp.tools import BY_NAME, TOOLS, Tool
+from evalsite.webhooks.kinds import Event
+from evalsite.webhooks.models import Delivery
+from evalsite.webhooks.services import webhook_create
 from judging.core.licensing import Sizes
 from judging.core.metric_definition import Label
 from judging.core.people.criteria import Criterion
@@ -29,6 +37,7 @@ from judging.people.adjudication import ClosedTest, adjudicate
 from judging.people.gold import gold_add, gold_of_item, item_at
 from judging.people.models import Assignment, Evaluation, Item
 from judging.people.ratings import DeskRefused
+from judging.people.services import evaluation_close
 from judging.records.models import Judgement, Run, RunState
 from judging.reports.services import report_document
 from judging.reports.sharing import report_link_create
@@ -38,12 +47,14 @@ from tests.api import Api
 from tests.conftest import ClientOf
 from tests.datasets.conftest import upload
 from tests.evalsite.api import test_every_address as api
+from tests.evalsite.mail.conftest import Sent, confirmed, mail_site, sent
 from tests.evalsite.test_every_address import GET, TABLE, Places, address, pages, places
+from tests.evalsite.test_mcp import Agent
 from tests.judging.judged import JUDGE_URL, a_judged_run, said
 from tests.judging.people.make import about, give, make_evaluation
 from tests.make import a_metric
 
-__all__ = ["places", "upload"]  # fixtures
+__all__ = ["mail_site", "places", "sent", "upload"]  # fixtures
 VALUE, COMMENT, DECISION, REASON = MARKS = ("zebra-7731", "okapi-4452", "tapir-9914", "ibex-3308")
 LABELS = (Label(label="good"), Label(label="bad"))
 DEFINITION = a_metric(JUDGE_URL, name="tone", gives="category", labels=LABELS)
@@ -53,6 +64,12 @@ ROWS = 6
 DESK, ADJUDICATION = {"desk:mine", "desk:item"}, {"people:adjudicate"}
 ALLOWED = DESK | ADJUDICATION
 SIX_ROWS = Sizes(0, 0, ROWS)
+TELL_OF_TESTS = (
+    *("trust:", "people:", "metrics:", "project", "inbox"),
+    *("runs:detail", "runs:report", "runs:ask", "runs:metric_people"),
+)
+"""Beginnings of the names of pages that may know of a test once it is drawn."""
+EVERY_FIELD = "core,value,prompt,reasoning,io,ratings"
 
 
 @pytest.fixture
@@ -112,8 +129,11 @@ class Filled(dict[str, Any]):
 Look = tuple[str, str, dict[str, str]]
 
 
-def addresses(places: Places, run: Run, evaluation: Evaluation, secret: str) -> Iterator[Look]:
-    """(name, address, fields) of every page, about the run, its evaluation, and the item with the marked label."""
+def addresses(
+    places: Places, run: Run, evaluation: Evaluation, secrets: Sequence[str], split: Split | None = None
+) -> Iterator[Look]:
+    """(name, address, fields) of every page, about the run, its evaluation, the item with the marked label, and the
+    split, if it is drawn. `secrets`: of links to reports."""
     label, item = label_of(evaluation), evaluation.items.get(row__line=1)
     token = Assignment.objects.get(item=item, rater__user__username="rita").token
     in_people = {"pk": evaluation.run_id, "number": item.number, "form": "jsonl"}
@@ -121,10 +141,12 @@ def addresses(places: Places, run: Run, evaluation: Evaluation, secret: str) -> 
         "people": places["people"] | in_people,
         "desk": {"pk": evaluation.run_id, "token": token},
         "runs:people_result": {"pk": evaluation.run_id},
-        "shared_report": {"secret": secret},
         "metrics": places["metrics"] | {"metric": run.metrics.get().metric_version.metric_id},
         "runs:metric_people": {"metric": run.metrics.get().metric_version.metric_id},
     }
+    if split is not None:
+        of_split = {"metric": split.metric_id, "split": split.pk, "run_metric": run.metrics.get().pk}
+        places["trust"] = places["trust"] | of_split
     own = {"response": label.response_id, "response_pk": label.response_id}
     fields = {
         "metric": DEFINITION.name,
@@ -159,6 +181,8 @@ def addresses(places: Places, run: Run, evaluation: Evaluation, secret: str) -> 
                 )
         for form in ("csv", "results", "every_eval_ever", "inspect"):
             yield "runs:export", reverse("runs:export", args=("physics", each.pk, form)), {}
+    for secret in secrets:
+        yield "shared_report", reverse("shared_report", args=(secret,)), {}
     yield "runs:judgements", reverse("runs:judgements", args=("physics", evaluation.run_id)), {"value": "bad"}
     yield "people:export", reverse("people:export", args=("physics", evaluation.run_id, "csv")), {}
 
@@ -171,17 +195,31 @@ def test_a_sealed_label_is_found_only_where_it_is_given_and_adjudicated(
     metric: Metric,
     evaluation: Evaluation,
 ) -> None:
-    """Whatever showed a mark before the draw is walked again after it, as each role and without an account."""
-    _link, secret = report_link_create(run=evaluation.run, note="", days=7, by=cast["alice"])
-    looks = [look for look in addresses(places, run, evaluation, secret) if TABLE[look[0]].method == GET]
-    clients = {name: client_of(cast[name]) for name in ("alice", "rita", "bob", "adam")} | {"": Client()}
-    shown = [*showing(clients["adam"], looks), *showing(clients["rita"], looks)]
+    """Whatever showed a mark before the draw is walked again after it, as each role and without an account; and what
+    tells of the test, by who manages the project."""
+    secrets = [
+        report_link_create(run=each, note="", days=7, by=cast["alice"])[1] for each in (run, evaluation.run)
+    ]
+    looks = readable(addresses(places, run, evaluation, secrets))
+    clients = {name: client_of(cast[name]) for name in ("alice", "rita", "bob", "olga")} | {"": Client()}
+    adam = client_of(cast["adam"])
+    shown = [*showing(adam, looks), *showing(clients["rita"], looks)]
     names = {name for name, _where, _fields in shown}
     assert names >= {"runs:export", "people:item", "people:export", *ALLOWED}
-    a_split(run, metric)
-    allowed = {"rita": DESK, "bob": ADJUDICATION, "adam": ADJUDICATION}
+    split = a_split(run, metric)
+    allowed = {"rita": DESK, "bob": ADJUDICATION, "olga": ADJUDICATION}
     for who, client in clients.items():
         assert {name for name, *_ in showing(client, shown)} == allowed.get(who, set()), who
+    of_test = [
+        look
+        for look in readable(addresses(places, run, evaluation, secrets, split))
+        if look in shown or look[0].startswith(TELL_OF_TESTS)
+    ]
+    assert {name for name, *_ in showing(adam, of_test)} == ADJUDICATION
+
+
+def readable(looks: Iterable[Look]) -> list[Look]:
+    return [look for look in looks if TABLE[look[0]].method == GET]
 
 
 def showing(client: Client, looks: list[Look]) -> list[Look]:
@@ -205,7 +243,7 @@ def test_the_api_and_commands_leave_it_out_and_say_how_many(
         where |= {"number": run.version.number, "metric": metric.pk, "evaluation": evaluation.run_id}
         paths = [path for method, _, path in (entry.partition(" ") for entry in api.TABLE) if method == "get"]
         assert [path for path in paths if marks_in(token.get(path.format_map(Filled(where))))] == []
-        every = f"projects/physics/runs/{each.pk}/judgements?fields=core,value,prompt,io,ratings"
+        every = f"projects/physics/runs/{each.pk}/judgements?fields={EVERY_FIELD}"
         assert not marks_in(token.get(every))
     listed = token.get(f"projects/physics/runs/{evaluation.run_id}/judgements").json()
     assert (listed["items"], listed["sealed"]) == ([], 4 * ROWS)
@@ -219,6 +257,66 @@ def test_the_api_and_commands_leave_it_out_and_say_how_many(
             out.write(file.read_text())
     assert [mark for mark in MARKS if mark in out.getvalue()] == []
     assert "24 ratings in a sealed test" in error.getvalue()
+
+
+def test_an_agent_s_tools_leave_it_out(
+    cast: dict[str, User], run: Run, metric: Metric, evaluation: Evaluation
+) -> None:
+    """Every tool that reads, about the run, the evaluation and the judgements of the marked row."""
+    agent = Agent(cast["adam"])
+
+    def marks(tool: Tool) -> set[str]:
+        text = "".join(json.dumps(agent.call(tool.name, **arguments)) for arguments in about_the_row(tool))
+        return {mark for mark in MARKS if mark in text}
+
+    def about_the_row(tool: Tool) -> Iterator[dict[str, Any]]:
+        known: dict[str, Any] = {
+            "dataset": run.version.dataset_id,
+            "version": run.version.number,
+            "metric": metric.pk,
+        }
+        for each in (run, evaluation.run):
+            if "judgement" in tool.properties:
+                for judgement in each.judgements.filter(row__line=1).values_list("pk", flat=True):
+                    yield {"run": each.pk, "judgement": judgement}
+            every = {"fields": EVERY_FIELD} if "fields" in tool.properties else {}
+            yield (
+                {"run": each.pk, **every}
+                if "run" in tool.properties
+                else {name: known[name] for name in tool.required if name in known}
+            )
+
+    reading = [tool for tool in TOOLS if not tool.writes]
+    assert marks(BY_NAME["judgements"]) >= {VALUE, DECISION}
+    a_split(run, metric)
+    assert {tool.name: marks(tool) for tool in reading} == {tool.name: set() for tool in reading}
+
+
+def test_webhooks_and_mail_tell_nothing_of_a_label(
+    cast: dict[str, User],
+    run: Run,
+    metric: Metric,
+    rita: User,
+    mail_site: None,
+    sent: Sent,
+) -> None:
+    """A test that is drawn, rated, adjudicated, closed and opened."""
+    webhook_create(project=run.project, url="https://hooks.example/", events=Event.values)
+    for user in cast.values():
+        confirmed(user)
+    evaluation = about(run, [rita], criteria=[CRITERION, WHY])
+    split = a_split(run, metric)
+    for assignment in _all_claimed(evaluation, rita):
+        give(assignment, "bad", VALUE, comment=COMMENT)
+    item = evaluation.items.get(row__line=1)
+    adjudicate(item=item, values={0: "bad", 1: DECISION}, reason=REASON, by=cast["bob"])
+    evaluation_close(evaluation=evaluation, by=cast["adam"])
+    sealed_test_close(test=split.test, run=evaluation.run)
+    send_due(timezone.make_aware(datetime(2030, 1, 1, 12)))
+    bodies = list(Delivery.objects.values_list("body", flat=True))
+    told = "".join([*bodies, *(str(message.body) for message in sent())])
+    assert bodies
+    assert [mark for mark in MARKS if mark in told] == []
 
 
 def test_evidence_leaves_it_out_and_says_how_many(
