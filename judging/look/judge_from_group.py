@@ -3,6 +3,7 @@ examples, and saving it stores labels of the answers for training."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import islice
 
@@ -34,27 +35,36 @@ _TEXTS = {
     "en": {
         "task": "Judge one thing only: whether the answer has the fault “{name}”. Nothing else about it matters here.",
         "definition": "An answer has this fault if: {definition}",
+        "reference": "If there is a reference answer, compare with it: other words for the same are no fault.",
         "examples": "Worked examples of this fault, with what people noted:",
-        "example": "Example {number}\nQuestion: {question}\nAnswer: {answer}\nFAIL, because: {note}",
+        "example": "Example {number}\nQuestion: {question}{reference}\nAnswer: {answer}\nFAIL, because: {note}",
+        "example_reference": "\nReference answer: {reference}",
         "verdict": "The answer fails if it has the fault “{name}”; otherwise it passes, whatever else is wrong.",
     },
     "zh": {
         "task": "只评判一件事：回答是否存在“{name}”这一问题。其他方面一概不考虑。",
         "definition": "符合以下描述的回答即存在这一问题：{definition}",
+        "reference": "有参考答案时，请对照参考答案评判：意思相同而说法不同不算问题。",
         "examples": "存在这一问题的示例，以及人工批注：",
-        "example": "示例 {number}\n问题：{question}\n回答：{answer}\n不通过，理由：{note}",
+        "example": "示例 {number}\n问题：{question}{reference}\n回答：{answer}\n不通过，理由：{note}",
+        "example_reference": "\n参考答案：{reference}",
         "verdict": "回答存在“{name}”这一问题即为不通过；否则即为通过，无论是否有其他错误。",
     },
 }
 
 
+_VALUES = re.compile(r"(?:\{%- set .*\n)+")
+_REFERENCE = re.compile(r"\{% if has_reference -%\}\n-----.*?\{% endif -%\}\n", re.DOTALL)
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A worked example: the beginnings of question and answer, and what a person noted."""
+    """A worked example: the beginnings of question, answer and reference ('' without one), and what a person noted."""
 
     question: str
     answer: str
     note: str
+    reference: str = ""
 
 
 class GroupStart:
@@ -67,8 +77,14 @@ class GroupStart:
         turns = "single" if view.group.look.version.format == "legacy_csv" else "multi"
         language = reader_language()
         start = f"{turns}_turn_pass_fail.{language}"
+        references = any(answer.reference for answer in LookResult(view.group.look).answers)
         template = template_of(
-            builtin(start).source, language, view.group.name, view.group.definition, examples_of(view)
+            builtin(start).source,
+            language,
+            view.group.name,
+            view.group.definition,
+            examples_of(view),
+            builtin(f"{turns}_turn_reference.{language}").source if references else "",
         )
         base = starting_definition(start, view.group.name)
         return msgspec.structs.replace(base, judges=(JudgeModel(name="", template=template),))
@@ -106,18 +122,22 @@ def examples_of(view: GroupView) -> list[Example]:
         answer = result.by_note[note.pk]
         if answer.answer.row_id not in aside and note.text.strip():
             by_answer.setdefault(
-                note.answer_id, Example(_short(answer.question), _short(answer.text), _short(note.text))
+                note.answer_id,
+                Example(*map(_short, (answer.question, answer.text, note.text, answer.reference))),
             )
     usable = (example for example in by_answer.values() if not first_leak(_as_asked(example), sealed))
     return list(islice(usable, MOST_EXAMPLES))
 
 
 def _as_asked(example: Example) -> str:
-    return "\n".join((example.question, example.answer, example.note))
+    return "\n".join((example.question, example.answer, example.note, example.reference))
 
 
-def template_of(source: str, language: str, name: str, definition: str, examples: list[Example]) -> str:
-    """A built-in template for pass or fail, with the group's fault in place of its criteria.
+def template_of(
+    source: str, language: str, name: str, definition: str, examples: list[Example], referring: str = ""
+) -> str:
+    """A built-in template for pass or fail, with the group's fault in place of its criteria. `referring`: the built-in
+    template that shows the row's reference, if this one is to show it, too.
 
     The material between the marking lines, and what the template says about it, stay as they are.
     """
@@ -126,12 +146,19 @@ def template_of(source: str, language: str, name: str, definition: str, examples
     parts = [intro, texts["task"].format(name=as_text(name))]
     if definition.strip():
         parts.append(texts["definition"].format(definition=as_text(definition.strip())))
+    if (values := _VALUES.match(referring)) and (block := _REFERENCE.search(referring)):
+        parts[0] = values[0] + parts[0]
+        parts.append(texts["reference"])
+        material[-1] = block[0] + material[-1]
     if examples:
         parts.append(texts["examples"])
         parts += [
             texts["example"].format(
                 number=number,
                 question=as_text(example.question),
+                reference=texts["example_reference"].format(reference=as_text(example.reference))
+                if example.reference
+                else "",
                 answer=as_text(example.answer),
                 note=as_text(example.note),
             )

@@ -14,6 +14,7 @@ from django.db.models import Count, Q, QuerySet
 
 from datasets.core.variables import response_data
 from datasets.models import Response
+from datasets.versions.references import reference_of
 from evalsite.accounts.models import Project, User
 from judging.core.statistics.looking import group_share, quiet_failures
 from judging.core.statistics.means import Rate
@@ -89,6 +90,7 @@ class NotedAnswer:
     notes: Sequence[Note]
     candidate: str
     question: str
+    reference: str
     text: str
     fields: dict[str, str]
 
@@ -159,10 +161,10 @@ class LookResult:
     def _noted(self, answer: LookAnswer, notes: list[Note], response: Response) -> NotedAnswer:
         raw = answer.row.raw
         question = str(data_of(raw, self.look.version.format)["question"] or "")
+        reference = reference_of(answer.row, self.look.version.format) or ""
         text = str(response_data(response.raw)["content"])
-        return NotedAnswer(
-            answer, notes, response.candidate.name, question[:EXCERPT], text[:EXCERPT], _fields(raw)
-        )
+        name, excerpts = response.candidate.name, (part[:EXCERPT] for part in (question, reference, text))
+        return NotedAnswer(answer, notes, name, *excerpts, _fields(raw))
 
     @cached_property
     def looked_at(self) -> list[NotedAnswer]:

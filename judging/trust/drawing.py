@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,11 +39,13 @@ SEEDS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who rates the drawn rows, how many of them each item, and their guideline (Markdown)."""
+    """Who rates the drawn rows, how many of them each item, their guideline (Markdown), and whether they see the
+    reference beside an answer."""
 
     raters: Sequence[User] = ()
     overlap: int = 1
     guideline: str = ""
+    shows_reference: bool = False
 
 
 def criterion_of(metric_name: str, definition: MetricDefinition) -> Criterion | None:
@@ -65,6 +68,15 @@ def guideline_of(definition: MetricDefinition) -> str:
         return ""
     judge = definition.judges[0]
     return instruction_of(judge.template, definition.min_score, definition.max_score, judge.system_prompt)
+
+
+def reads_reference(definition: MetricDefinition) -> bool:
+    """Whether a prompt or script of the metric names the row's reference, so that people need it, too."""
+    texts = [judge.template for judge in definition.judges] + [script.source for script in definition.scripts]
+    return any(_REFERENCE.search(text) for text in texts)
+
+
+_REFERENCE = re.compile(r"\b(?:ref_answer|gt)\b")
 
 
 @transaction.atomic
@@ -168,7 +180,9 @@ def _ask(split: Split, criterion: Criterion, source: Source, asking: Asking, use
         criteria=[criterion],
         raters=asking.raters,
         user=user,
-        terms=Terms(overlap=asking.overlap, guideline=asking.guideline),
+        terms=Terms(
+            overlap=asking.overlap, guideline=asking.guideline, shows_reference=asking.shows_reference
+        ),
     )
 
 

@@ -82,6 +82,11 @@ class DrawForm(forms.Form):
         initial=1,
         help_text=gettext_lazy("With two or more, the licence also says how well people agree."),
     )
+    shows_reference = forms.BooleanField(
+        label=gettext_lazy("Show raters the reference"),
+        required=False,
+        help_text=gettext_lazy("Proposed where the judge's prompt reads it, so that both know the same."),
+    )
     guideline = forms.CharField(
         label=gettext_lazy("Guideline for raters"),
         required=False,
@@ -99,12 +104,15 @@ class DrawForm(forms.Form):
         source: Source,
         guideline: str,
         doubted: bool = False,
+        reads_reference: bool = False,
     ) -> None:
-        """`doubted`: whether the judge failed or scored low some of the source's answers."""
+        """`doubted`: whether the judge failed or scored low some of the source's answers; `reads_reference`: whether it
+        reads the rows' references."""
         raters = possible_raters(metric.project)
         initial = {
             "test": proposed_rows(source),
             "guideline": guideline,
+            "shows_reference": reads_reference,
             "raters": [rater.pk for rater in raters if not rater.is_superuser]
             or [rater.pk for rater in raters],
         }
@@ -117,6 +125,8 @@ class DrawForm(forms.Form):
             del self.fields["labels"]
         if not doubted:
             del self.fields["weighted"]
+        if not source.has_reference:
+            del self.fields["shows_reference"]
 
     def clean_labels(self) -> Labels | None:
         return self.earlier.get(self.cleaned_data["labels"])

@@ -27,6 +27,7 @@ from judging.trust.models import Split
 
 OFFERED = 20
 """Runs, and versions, that the form offers, newest first."""
+REFERENCES_SOUGHT = 200  # rows
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,12 @@ class Source(AnswerSource):
             texts = rows.order_by("line").only("line", "raw").iterator(500)
             return {row.line: row.pk for row in texts if reference_of(row, self.version.format)}
         return dict(rows.order_by("line").values_list("line", "pk"))
+
+    @cached_property
+    def has_reference(self) -> bool:
+        """Whether one of the first rows has a reference that raters can see beside an answer."""
+        rows = Row.objects.filter(version=self.version, valid=True).order_by("line")[:REFERENCES_SOUGHT]
+        return not self.with_reference and any(reference_of(row, self.version.format) for row in rows)
 
     @cached_property
     def keys(self) -> tuple[dict[int, str], bool]:

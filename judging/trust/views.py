@@ -18,7 +18,14 @@ from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.trust.access import ACT, get_judge, get_test
 from judging.trust.dev import agreeing_on_dev, labels_in, rate_by_rows
-from judging.trust.drawing import Asking, criterion_of, guideline_of, has_doubted_rows, sealed_test_draw
+from judging.trust.drawing import (
+    Asking,
+    criterion_of,
+    guideline_of,
+    has_doubted_rows,
+    reads_reference,
+    sealed_test_draw,
+)
 from judging.trust.forms import DrawForm, OpenForm
 from judging.trust.models import SealedTest
 from judging.trust.progress import SplitProgress, candidates_to_open, progress_of, tests_of
@@ -60,6 +67,7 @@ def _draw(
         source=source,
         guideline=guideline_of(definition),
         doubted=doubted,
+        reads_reference=reads_reference(definition),
     )
     valid = form.is_valid()
     context |= {"sources": sources, "source": source, "form": form}
@@ -100,7 +108,12 @@ def _store_draw(
         source=source,
         sizes=form.sizes(),
         user=signed_in(request),
-        asking=Asking(list(values["raters"]), values["overlap"], values["guideline"]),
+        asking=Asking(
+            list(values["raters"]),
+            values["overlap"],
+            values["guideline"],
+            values.get("shows_reference", False),
+        ),
         labels=values.get("labels"),
         weighted=values.get("weighted", False),
     )

@@ -36,6 +36,13 @@ function put(into, note) {
   moving.requestSubmit(moving.querySelector(`[name=act][value=${act}]`));
 }
 
+/** Selects all notes of a group, or of those in none; or deselects them if all are selected. */
+function selectAll(section) {
+  const boxes = [...section.querySelectorAll("[name=chosen]")];
+  const all = boxes.every((each) => each.checked);
+  for (const each of boxes) each.checked = !all;
+}
+
 function current() {
   return document.activeElement.closest("[data-note]") ?? notes[at];
 }
@@ -50,6 +57,14 @@ if (moving) {
   keep("j", () => step(1));
   keep("k", () => step(-1));
   keep("x", () => current() && box(current()).click());
+  keep("a", () => {
+    const section = current()?.closest("[data-drop]") ?? document.querySelector("[data-drop='0']");
+    if (section) selectAll(section);
+  });
+  for (const button of document.querySelectorAll("[data-select]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => selectAll(button.closest("[data-drop]")));
+  }
   for (let digit = 1; digit < 10; digit++) keep(String(digit), () => number(digit - 1));
   keep("0", () => {
     const note = current();

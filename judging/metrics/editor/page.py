@@ -98,8 +98,8 @@ class EditorPage(ABC, Generic[Form]):
 
     @cached_property
     def last_version(self) -> int:
-        """The version that the visitor previewed last."""
-        return samples.last_version(self.request, self.project, self.typed)
+        """The version that the visitor previewed last, or that a link to a new metric names (`row_version`)."""
+        return samples.last_version(self.request, self.project, self.typed or self.request.GET)
 
     @classmethod
     def of_version(cls, request: HttpRequest, metric: Metric, newest: MetricVersion) -> Self:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 
 import jinja2
 import pytest
@@ -34,6 +36,25 @@ def test_the_template_judges_the_fault_alone(turns: str, language: str) -> None:
     )
     for part in ("Wrong date", "A date is wrong.", "It was {{ 1803 }}.", "Q?", "A!", "Say so."):
         assert part in prompt
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("turns", ["single", "multi"])
+def test_the_template_shows_references_where_the_rows_have_some(turns: str, language: str) -> None:
+    source, referring = (
+        builtin(f"{turns}_turn_{kind}.{language}").source for kind in ("pass_fail", "reference")
+    )
+    example = Example("When?", "In 1802.", "It was later.", "In {{ 1803 }}.")
+    template = template_of(source, language, "Wrong date", "", [example], referring)
+
+    def prompt(reference: str | None) -> str:
+        data = {"question": "Q?", "history": "", "gt": None, "ref_answer": reference}
+        answer = {"content": "A!"}
+        return jinja2.Template(template).render(data=data, response=answer, answer_format="Say so.")
+
+    assert prompt("In 1803, surely.").index("In 1803, surely.") < prompt("In 1803, surely.").index("A!")
+    assert "In {{ 1803 }}." in prompt(None)
+    assert "None" not in prompt(None)
 
 
 @pytest.mark.parametrize("text", ["{{ x }}", "{% if %}", "{# no #}", "{{{", "a {b} c", "{%- raw -%}{{"])
@@ -71,6 +92,17 @@ def test_the_editor_opens_with_the_groups_definition_and_notes(editor: Client, g
     for text in ("Wrong date", "Says when.", "the date is wrong"):
         assert text in page
     assert "rude" not in page
+
+
+def test_the_preview_is_of_the_data_that_was_looked_at(
+    editor: Client, group: NoteGroup, project: Project, alice: User
+) -> None:
+    newer = a_look(project, alice).version
+    groups = editor.get(f"/p/physics/look/{group.look_id}/groups/").content.decode()
+    (link,) = re.findall(rf'href="([^"]*start=group:{group.pk}[^"]*)"', groups)
+    page = editor.get(unescape(link)).content.decode()
+    assert f'<option value="{group.look.version_id}" selected' in page
+    assert f'<option value="{newer.pk}" selected' not in page
 
 
 def saved(group: NoteGroup, user: User) -> Metric:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import msgspec
 import pytest
 from django.test import Client
 
 from evalsite.accounts.models import Project, User
 from judging.core.licensing import Sizes
 from judging.metrics.models import Metric
+from judging.metrics.services import metric_edit
 from judging.people.assignments import raters_add
-from judging.people.models import Item
+from judging.people.models import Evaluation, Item
 from judging.records.models import Run
 from judging.trust.licence_page import places_below
 from judging.trust.models import Licence, SealedTest
 from judging.trust.services import licence_suspend, sealed_test_close, sealed_test_open
 from tests.conftest import ClientOf
 from tests.judging.people.make import about, rate_each
-from tests.judging.trust.conftest import Draw
+from tests.judging.trust.conftest import DEFINITION, Draw
 
 pytestmark = pytest.mark.django_db
 BASE = "/p/physics/judges/"
@@ -80,6 +83,27 @@ def test_a_draw_asks_raters_for_all_its_rows_and_offers_the_prompt(
     assert (items.count(), {item.drawn_with for item in items}) == (30, {1.0})
     assert test.evaluation.guideline == "Is it good?"
     assert "0 of 30 ratings, blind." in text_of(page, f"{BASE}{metric.pk}/")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_raters_see_the_reference_where_the_judge_reads_it(
+    page: Client, run: Run, metric: Metric, alice: User, reads: bool
+) -> None:
+    """Where it does not, the form offers it without proposing it."""
+    row = run.version.data_rows.earliest("line")
+    row.raw = json.dumps({**json.loads(row.raw), "ref_answer": "Kepler."})
+    row.save(update_fields=["raw"])
+    if reads:
+        (judge,) = DEFINITION.judges
+        judge = msgspec.structs.replace(judge, template=f"{judge.template} {{{{ data.ref_answer }}}}")
+        definition = msgspec.structs.replace(DEFINITION, judges=(judge,))
+        metric_edit(metric=metric, definition=definition, based_on=1, user=alice)
+    content = page.get(f"{BASE}{metric.pk}/").content.decode()
+    (box,) = re.findall(r'<input type="checkbox" name="shows_reference"[^>]*>', content)
+    assert ("checked" in box) is reads
+    form = {"source": f"run-{run.pk}", "test": 20, "dev": 6, "train": 4, "overlap": 1, "guideline": "x"}
+    page.post(f"{BASE}{metric.pk}/", form | ({"shows_reference": "on"} if reads else {}))
+    assert Evaluation.objects.get().shows_reference is reads
 
 
 def test_a_guideline_that_names_a_model_is_refused_with_what_was_typed(
@@ -155,6 +179,7 @@ def test_the_licence_shows_counts_data_set_and_share_of_failures(page: Client, l
     assert f"measured on {licence.dataset_name} v1" in shown
     assert re.search(r"of whose test answers \d+ % fail", shown)
     assert "number 1 of this test" in shown
+    assert re.search(r"Kappa 0\.\d\d \[0\.\d\d, 1(\.00)?\]", shown)
 
 
 def test_a_lower_end_under_a_threshold_is_not_shown_as_the_threshold(page: Client, licence: Licence) -> None:
