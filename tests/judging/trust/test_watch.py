@@ -13,12 +13,13 @@ from django.utils import timezone
 
 from datasets.models import Dataset
 from evalsite import clock
-from evalsite.accounts.models import Project, User
+from evalsite.accounts.models import Project, Role, User
 from evalsite.models import Job
 from judging.core.licensing import Sizes
 from judging.core.statistics.licence import Thresholds
 from judging.deletion.services import delete_begin
 from judging.metrics.models import Metric
+from judging.metrics.services import metric_create
 from judging.records.models import JudgeReply, Run, RunState
 from judging.records.servers import changes_among, server_changes
 from judging.runs.selectors import runs_page
@@ -43,8 +44,9 @@ from judging.trust.watch.services import (
     watch_schedule,
 )
 from judging.trust.watch.steps import needs_step, step, watches_due
+from tests.conftest import member
 from tests.judging.deletion.whole import remove_all
-from tests.judging.judged import a_judged_run, failed, judge, said
+from tests.judging.judged import Tell, a_judged_run, failed, judge, said
 from tests.judging.people.make import about, rate_each
 from tests.judging.trust.conftest import DEFINITION
 
@@ -54,18 +56,50 @@ SENTINELS = 30
 HOUR = timedelta(hours=1, minutes=1)  # a little more: the test itself takes time
 
 
-@pytest.fixture
-def rows() -> int:
-    return TEST_ROWS
-
-
-@pytest.fixture
-def licence(run: Run, metric: Metric, rita: User) -> Licence:
-    """Rita agrees with the judge, who passes every second row."""
+@pytest.fixture(scope="module")
+def licence_pk(module_db: None) -> int:
+    """Of a judge that passes every second row; Rita agrees with it."""
+    project = Project.objects.create(name="Physics", slug="physics")
+    member("alice", project, Role.ANALYST)
+    rita = member("rita", project, Role.RATER)
+    metric = metric_create(project=project, definition=DEFINITION, user=None)
+    run = a_later_run(project, metric, rows=TEST_ROWS, tell=lambda place: said(place % 2 == 0))
     rate_each(about(run, [rita]), rita, lambda item: item.row.line % 2 == 1)
     split = split_draw(version=run.version, metric=metric, sizes=Sizes(0, 0, TEST_ROWS), seed=5)
     test = sealed_test_close(test=split.test, run=run)
-    return sealed_test_open(test=test, run_metric=run.metrics.get())
+    return sealed_test_open(test=test, run_metric=run.metrics.get()).pk
+
+
+@pytest.fixture
+def licence(licence_pk: int) -> Licence:
+    return Licence.objects.get(pk=licence_pk)
+
+
+@pytest.fixture
+def run(licence: Licence) -> Run:
+    assert licence.opening is not None
+    assert licence.opening.run is not None
+    return licence.opening.run
+
+
+@pytest.fixture
+def project(run: Run) -> Project:
+    return run.project
+
+
+@pytest.fixture
+def metric(project: Project) -> Metric:
+    return Metric.objects.get(project=project)
+
+
+@pytest.fixture
+def alice(project: Project) -> User:
+    return User.objects.get(username="alice")
+
+
+@pytest.fixture
+def rita(project: Project) -> User:
+    return User.objects.get(username="rita")
 
 
 @pytest.fixture
@@ -116,8 +150,10 @@ def learn(watch: Watch, days: Days) -> Watch:
     return again(watch)
 
 
-def a_later_run(project: Project, metric: Metric) -> Run:
-    run = a_judged_run(project, lambda _place: said(True), rows=3, metric=DEFINITION, models=["alpha"])
+def a_later_run(
+    project: Project, metric: Metric, *, rows: int = 3, tell: Tell = lambda _place: said(True)
+) -> Run:
+    run = a_judged_run(project, tell, rows=rows, metric=DEFINITION, models=["alpha"])
     run.metrics.update(metric_version=metric.versions.get())
     return run
 

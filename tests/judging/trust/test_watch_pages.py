@@ -20,16 +20,21 @@ from tests.judging.trust.test_watch import (
     Days,
     a_later_run,
     again,
+    alice,
     days,
     learn,
     licence,
-    rows,
+    licence_pk,
+    metric,
+    project,
+    rita,
+    run,
     sit,
     watch,
 )
 
 pytestmark = pytest.mark.django_db
-__all__ = ["days", "licence", "rows", "watch"]  # fixtures
+__all__ = ["alice", "days", "licence", "licence_pk", "metric", "project", "rita", "run", "watch"]  # fixtures
 
 
 @pytest.fixture
