@@ -56,7 +56,7 @@ ALIKE_ON_ALL_DATABASES = {  # folder: the names of its test files; *: all that i
     "evalsite/web": "*",
     "judging": "drafts guides",
     "judging/core": "*",
-    "judging/endpoints": "hostile_servers",
+    "judging/endpoints": "failing_servers hostile_servers",
     "judging/engine": "hostile_scripts rule_effects",
     "judging/evidence": "*",
     "judging/management": "evaluate_messages evaluate_pairs",
@@ -74,7 +74,7 @@ ALIKE_ON_ALL_DATABASES = {  # folder: the names of its test files; *: all that i
     "judging/status": "*",
     "judging/transfer/export": "files other_tools",
     "judging/trust": "judges whole_path",
-    "processes": "evaluate serve slow_clients supervisor",
+    "processes": "base_path client evaluate hostile_judges serve slow_clients supervisor",
 }
 ALIKE_BY_NAME = ("page.py", "pages.py", "_command.py")
 
