@@ -14,10 +14,10 @@ from functools import cache
 from itertools import islice
 
 from judging.core.reading.clauses import begins_line
-from judging.core.reading.edits import Edit, EditedText
+from judging.core.reading.edits import Edit, EditedText, Edits, replacing
 
 # Unicode category Cf: zero width, direction marks, soft hyphens, tags.
-_FORMAT_CHARACTERS = re.compile(
+_FORMAT_CHARACTERS = replacing(
     "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
     "\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]+"
@@ -27,13 +27,13 @@ _HYPHENS = "\u2010\u2011\u2212"
 
 
 def without_format_characters(reply: EditedText) -> EditedText:
-    return reply if reply.text.isascii() else reply.replaced(_FORMAT_CHARACTERS, "")
+    return reply if reply.text.isascii() else reply.edited(_FORMAT_CHARACTERS(reply.text))
 
 
 def plain_characters(text: str) -> str:
     """The text, of the same length, with ASCII digits, brackets and signs, and blanks for pictographs."""
     if text.isascii():
-        return text.replace("\r", "\n") if "\r" in text else text
+        return text.replace("\r", "\n")
     changed = {character: plain for character in set(text) if (plain := _plain(character)) != character}
     if len(changed) > _FEW:
         return text.translate({ord(character): plain for character, plain in changed.items()})
@@ -57,35 +57,10 @@ def _plain(character: str) -> str:
     if character in "\r\v\f\x85\u2028\u2029":
         return "\n"
     pictograph = category in ("So", "Sk") and code > 0xFF
-    return " " if category == "Zs" or pictograph or character == "\ufe0f" else character
+    return " " if category == "Zs" or pictograph or character in "\ufe0f\u20e3" else character
 
 
-# --- parts that go whole -----------------------------------------------------------------------------------------
-
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8}[0-9]{0,2});", re.IGNORECASE)
-_BREAK = re.compile(r"<br\s{0,2}/?>", re.IGNORECASE)
-_WIDE_COLONS = re.compile("：+")
-_QUOTED_LINE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
-_STRUCK = re.compile(r"(?<![0-9~])~~[^~\n]+~~(?!~)|(?<!~)~~[^~\n]+~~(?![0-9~])")
-_BOXED = re.compile(r"\\boxed\s?\{([^{}\n]{0,80})\}")
-
-
-def without_quoted_parts(reply: EditedText) -> EditedText:
-    text = reply.text
-    if "&" in text:
-        reply = reply.replaced(_ENTITY, lambda entity: plain_characters(html.unescape(entity[0])))
-    if "<" in text:
-        reply = reply.replaced(_BREAK, "\n")
-        reply = reply.edited(_comments(reply.text))
-    if "：" in text:
-        reply = reply.replaced(_WIDE_COLONS, ": ")
-    if "```" in text or "~~~" in text:
-        reply = reply.edited(_fences(reply.text))
-    if ">" in reply.text:
-        reply = reply.replaced(_QUOTED_LINE, "")
-    if "~~" in text:
-        reply = reply.replaced(_STRUCK, "")
-    return reply.replaced(_BOXED, lambda boxed: boxed[1]) if "\\boxed" in text else reply
+# --- parts that go whole, and marks ------------------------------------------------------------------------------
 
 
 def _comments(text: str) -> Iterator[Edit]:
@@ -120,49 +95,16 @@ def _fences(text: str) -> list[Edit]:
     return marks if only_fences else whole
 
 
-# --- marks -------------------------------------------------------------------------------------------------------
-
-_ESCAPED_BRACKET = re.compile(r"\\(?=[\[\](){}])")
-_INLINE_TAG = re.compile(r"</?(?:b|i|em|strong|u|span|code|mark)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
-_LINE_MARK = re.compile(r"^[ \t]*(?:#{1,6}|[-*+•]|[0-9]{1,3}[.)])[ \t]+(?=\S)", re.MULTILINE)
-# A run that cannot match is not tried again from its middle.
-_STARS = re.compile(r"(?<![0-9*])\*++|(?<!\*)\*++(?![0-9])")
-_UNDERSCORES = re.compile(r"(?<!\w)_++|(?<!_)_++(?![^\W_])")
-_DOLLARS = re.compile(r"\$+")
 _QUOTATION = re.compile(
     r"\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」|『[^『』\n]*』|«[^«»\n]*»|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)|‘[^‘’\n]*’"
 )
 _MARKS_OF_QUOTATION = "\"“「『«`'‘"
-_TICKS = re.compile("`+")
-_ROW = re.compile(r"^[ \t]*\|([^|\n]*)\|([^|\n]*)\|[ \t]*$", re.MULTILINE)
-_RULE_OF_TABLE = re.compile(r"^[ \t]{0,9}\|?[ \t]{0,9}:?--[-:| \t]*$", re.MULTILINE)
-
-
-def without_marks(reply: EditedText) -> EditedText:
-    text = reply.text
-    if "\\" in text:
-        reply = reply.replaced(_ESCAPED_BRACKET, "")
-    if "<" in text:
-        reply = reply.replaced(_INLINE_TAG, "")
-    reply = reply.replaced(_LINE_MARK, "")
-    if "*" in text:
-        reply = reply.replaced(_STARS, "").replaced(_LINE_MARK, "")
-    if "_" in text:
-        reply = reply.replaced(_UNDERSCORES, "")
-    if "$" in text:
-        reply = reply.replaced(_DOLLARS, "")
-    if "``" in text:
-        reply = reply.replaced(_TICKS, "`")
-    if any(mark in text for mark in _MARKS_OF_QUOTATION):
-        reply = reply.edited(list(_quotations(reply.text)))
-    if "|" in text:
-        reply = reply.replaced(_RULE_OF_TABLE, "")
-        reply = reply.replaced(_ROW, lambda row: f"{row[1].strip()}: {row[2].strip()}")
-    return reply
 
 
 def _quotations(text: str) -> Iterator[Edit]:
     """Quotations within a line that could be read as a statement go whole; of others only the marks go."""
+    if not any(mark in text for mark in _MARKS_OF_QUOTATION):
+        return
     end_of_reply = len(text.rstrip(" \n\t.。!！"))
     for quotation in _QUOTATION.finditer(text):
         start, end = quotation.span()
@@ -180,6 +122,59 @@ def _is_line(text: str, start: int, end: int) -> bool:
     line_end = text.find("\n", end, end + 80)
     rest = text[end : line_end if line_end >= 0 else end + 80]
     return begins_line(text, start, start - 80) and not rest.strip(" \t.。!！,，")
+
+
+_PARTS: tuple[tuple[str, Edits], ...] = (
+    (
+        "&",
+        replacing(
+            r"(?i)&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8}[0-9]{0,2});",
+            lambda entity: plain_characters(html.unescape(entity[0])),
+        ),
+    ),
+    ("<", replacing(r"(?i)<br\s{0,2}/?>", "\n")),
+    ("<!--", _comments),
+    ("：", replacing("：+", ": ")),
+    ("```", _fences),
+    ("~~~", _fences),
+    (">", replacing(r"^[ \t]{0,3}>.*$")),
+    ("~~", replacing(r"(?<![0-9~])~~[^~\n]+~~(?!~)|(?<!~)~~[^~\n]+~~(?![0-9~])")),
+    ("\\boxed", replacing(r"\\boxed\s?\{([^{}\n]{0,80})\}", lambda boxed: boxed[1])),
+)
+# A run that cannot match is not tried again from its middle.
+_MARKS: tuple[tuple[str, Edits], ...] = (
+    ("\\", replacing(r"\\(?=[\[\](){}])")),
+    ("<", replacing(r"(?i)</?(?:b|i|em|strong|u|span|code|mark)(?:\s[^<>]{0,200})?>")),
+    ("*", replacing(r"(?<![0-9*])\*++|(?<!\*)\*++(?![0-9])")),
+    ("_", replacing(r"(?<!\w)_++|(?<!_)_++(?![^\W_])")),
+    ("$", replacing(r"\$+")),
+    ("", replacing(r"^[ \t]*(?:#{1,6}|[-+•]|[0-9]{1,3}[.)])[ \t]+(?=\S)")),
+    ("``", replacing("`+", "`")),
+    ("", _quotations),
+    ("|", replacing(r"^[ \t]{0,9}\|?[ \t]{0,9}:?--[-:| \t]*$")),
+    (
+        "|",
+        replacing(
+            r"^[ \t]*\|([^|\n]*)\|([^|\n]*)\|[ \t]*$", lambda row: f"{row[1].strip()}: {row[2].strip()}"
+        ),
+    ),
+)
+
+
+def without_quoted_parts(reply: EditedText) -> EditedText:
+    return _edited(reply, _PARTS)
+
+
+def without_marks(reply: EditedText) -> EditedText:
+    return _edited(reply, _MARKS)
+
+
+def _edited(reply: EditedText, steps: tuple[tuple[str, Edits], ...]) -> EditedText:
+    """After the steps whose mark occurs."""
+    for mark, edits in steps:
+        if mark in reply.text:
+            reply = reply.edited(edits(reply.text))
+    return reply
 
 
 def without_scale_end(reply: EditedText, max_score: float) -> EditedText:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from re import Match, Pattern
+from re import Match
 
 Edit = tuple[int, int, str]
 """Start and end of what is replaced, and its replacement."""
+Edits = Callable[[str], Iterable[Edit]]
+
+
+def replacing(pattern: str, replacement: str | Callable[[Match[str]], str] = "") -> Edits:
+    """The edits that replace every match."""
+    expression = re.compile(pattern, re.MULTILINE)
+
+    def edits(text: str) -> Iterator[Edit]:
+        for match in expression.finditer(text):
+            yield *match.span(), replacement if isinstance(replacement, str) else replacement(match)
+
+    return edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +56,6 @@ class EditedText:
             return self
         pieces.append(self.text[kept_from:])
         return EditedText("".join(pieces), (*self._steps, _Step(new, old)))
-
-    def replaced(self, pattern: Pattern[str], replacement: str | Callable[[Match[str]], str]) -> EditedText:
-        if isinstance(replacement, str):
-            return self.edited((*match.span(), replacement) for match in pattern.finditer(self.text))
-        return self.edited((*match.span(), replacement(match)) for match in pattern.finditer(self.text))
 
     def same_length(self, text: str) -> EditedText:
         """With characters exchanged one for one."""
