@@ -15,7 +15,7 @@ from evalsite.rounding import significant
 from judging.core.judges.reply import REFUSED
 from judging.core.metric_definition import MetricDefinition
 from judging.core.reading.gives import Gives
-from judging.core.reading.json_values import MOST_FAILED, JsonObject, ObjectScanner, Plain, Text
+from judging.core.reading.json_values import MOST_FAILED, JsonObject, ObjectScanner, Text
 from judging.core.reading.reader import read_reply, why_unread
 from judging.core.reading.reasons import AMBIGUOUS, NO_MAJORITY, NOTHING_OFFERED, REFUSAL
 from judging.core.reading.thinking import without_thinking
@@ -190,12 +190,7 @@ def entries_by_criterion(content: str) -> dict[str, list[Entry]]:
             else {}
         )
         name = named.get("id")
-        if (
-            isinstance(entry, JsonObject)
-            and isinstance(name, Text | Plain)
-            and "verdict" in named
-            and entry.closed
-        ):
+        if isinstance(entry, JsonObject) and isinstance(name, Text) and "verdict" in named and entry.closed:
             entries[name.text.strip()].append(
                 _entry(text[start : entry.end], start + offset if offset >= 0 else -1)
             )
@@ -211,7 +206,7 @@ def reasoning_in(entry: Entry) -> str:
     scanned = ObjectScanner(entry.text).scan(0)
     members = scanned.members if isinstance(scanned, JsonObject) else []
     values = (member.value for member in members if member.key.lower() == "reasoning")
-    return next((value.text for value in values if isinstance(value, Text | Plain)), "")
+    return next((value.text for value in values if isinstance(value, Text)), "")
 
 
 def _entry(text: str, start: int) -> Entry:

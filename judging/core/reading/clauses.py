@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 
 from judging.core.reading.words import CORRECTIONS, GUARD_WORDS, NEGATIONS, PROVISIONAL, REASON_WORDS
 
@@ -18,7 +18,7 @@ def alternatives(words: Iterable[str]) -> str:
     """An expression for any of the words, whole where their script separates words; longer ones first."""
     ordered = sorted(words, key=len, reverse=True)
     groups = groupby(ordered, key=lambda word: (_is_letter(word[0]), _is_letter(word[-1])))
-    return "|".join(_group(ends, group) for ends, group in groups)
+    return f"(?:{'|'.join(_group(ends, group) for ends, group in groups)})"
 
 
 def _group(ends: tuple[bool, bool], words: Iterable[str]) -> str:
@@ -43,7 +43,7 @@ _LONE_NUMBER = (
 )
 CLAUSE_END = re.compile(
     r"(?=[,，、.;:!。；！？|)\]】」\n–—bs因由理-])"  # most characters end no clause
-    rf"(?:(?:,(?=\s|\Z)|[，、])(?!\s?(?:out of\b|(?:or|或者?)\s?[0-9]|{_LONE_NUMBER}))"
+    rf"(?:(?:,(?=\s|\Z)|[，、])(?!\s?(?:out of\b|{_LONE_NUMBER}))"
     rf"|[.;:!](?=\s|\Z)|[。；！？|)\]】」\n]"
     rf"|(?<=\s)[-–—]{{1,3}}+(?!\s?[0-9.]|>)|(?={alternatives(REASON_WORDS)}))",
     re.IGNORECASE,
@@ -79,9 +79,8 @@ def clause_end(text: str, position: int, limit: int) -> int:
 
 def short_clause_before(text: str, start: int) -> str:
     """The clause before the one that begins at `start`, if it has few words; otherwise ''."""
-    at = len(text[max(0, start - LOOK_BACK) : start].rstrip(" \t\n,.;:!，。；：！")) + max(
-        0, start - LOOK_BACK
-    )
+    earliest = max(0, start - LOOK_BACK)
+    at = earliest + len(text[earliest:start].rstrip(" \t\n,.;:!，。；：！"))
     clause = text[clause_start(text, at) : at]
     return clause if number_of_words(clause) <= _SHORT_CLAUSE else ""
 
@@ -113,6 +112,16 @@ def first_line(text: str) -> tuple[int, int]:
 def begins_line(text: str, position: int, since: int) -> bool:
     """Whether only blanks stand before `position` in its line, or from `since` on."""
     return not text[max(text.rfind("\n", 0, position) + 1, since) : position].strip()
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each sentence, without blanks before it."""
+    start = 0
+    for stop in chain((end.end() for end in _SENTENCE_END.finditer(text)), [len(text)]):
+        sentence = text[start:stop].lstrip()
+        if sentence:
+            yield stop - len(sentence), stop
+        start = stop
 
 
 def sentence_end(text: str, start: int, limit: int) -> int:

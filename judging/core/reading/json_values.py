@@ -16,23 +16,18 @@ DEPTH = 64
 _BLANKS = re.compile(r"\s*")
 _KEY = re.compile(r"[^\W\d][^\s{}\[\]\"',:=]{0,59}")
 _PLAIN_VALUE = re.compile(r"[^\n,{}\[\]\"]{1,200}")
-_STRING_END = {quote: re.compile(rf"{quote}(?=\s{{0,40}}(?:[,:}}\]]|\Z))") for quote in ('"', "'")}
+_QUOTES = {'"': '"', "'": "'", "“": "”"}
+_STRING_END = {quote: re.compile(rf"{end}(?=\s{{0,40}}(?:[,:}}\]]|\Z))") for quote, end in _QUOTES.items()}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\n"}
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A value in quotation marks."""
+    """A value in quotation marks, or as written without them: a number, true, null, or bare words."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A value without quotation marks, as written: a number, true, null, or bare words."""
-
-    text: str
+    quoted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +35,7 @@ class Member:
     """Key and value of an object, from `start` to `end` in the text. A list is None."""
 
     key: str
-    value: Text | Plain | JsonObject | None
+    value: Text | JsonObject | None
     start: int
     end: int
 
@@ -64,12 +59,12 @@ class ObjectScanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._unended = {'"': len(text) + 1, "'": len(text) + 1}
+        self._unended = dict.fromkeys(_QUOTES, len(text) + 1)
 
     def scan(self, start: int) -> JsonObject | int:
         """The object that begins at `start`, which may lack its end, or where reading failed."""
         try:
-            return self._object(start, DEPTH)
+            return self._collection(start, DEPTH)
         except _Failed as failure:
             return failure.position
 
@@ -80,37 +75,37 @@ class ObjectScanner:
         assert blanks is not None
         return blanks.end()
 
-    def _object(self, start: int, depth: int) -> JsonObject:
-        """The object, closed or not: what breaks off between members ends it."""
+    def _collection(self, start: int, depth: int) -> JsonObject:
+        """The object or list, whose members have no keys, closed or not: what breaks off between members ends it."""
         if not depth:
             raise _Failed(start)
+        closing = "}" if self.text[start] == "{" else "]"
         scanned = JsonObject(start)
         position = self._skip(start + 1)
-        while True:
-            if self.text[position : position + 1] == "}":
-                scanned.end, scanned.closed = position + 1, True
-                return scanned
+        while self.text[position : position + 1] != closing:
             try:
-                member = self._member(position, depth)
+                member = self._member(position, depth, has_key=closing == "}")
             except _Failed:
                 if not scanned.members:
                     raise
-                scanned.end = scanned.members[-1].end
                 return scanned
             scanned.members.append(member)
+            scanned.end = member.end
             if isinstance(member.value, JsonObject) and not member.value.closed:
-                scanned.end = member.end
                 return scanned
             position = self._skip(member.end)
             if self.text[position : position + 1] == ",":
                 position = self._skip(position + 1)
-            elif self.text[position : position + 1] != "}":
-                scanned.end = member.end
+            elif self.text[position : position + 1] != closing:
                 return scanned
+        scanned.end, scanned.closed = position + 1, True
+        return scanned
 
-    def _member(self, start: int, depth: int) -> Member:
-        quote = self.text[start : start + 1]
-        if quote in ('"', "'") and quote:
+    def _member(self, start: int, depth: int, has_key: bool) -> Member:
+        if not has_key:
+            value, end = self._value(start, depth)
+            return Member("", value, start, end)
+        if self.text[start : start + 1] in _QUOTES:
             key, position = self._string(start)
         else:
             plain = _KEY.match(self.text, start)
@@ -123,35 +118,21 @@ class ObjectScanner:
         value, end = self._value(self._skip(position + 1), depth)
         return Member(key, value, start, end)
 
-    def _value(self, start: int, depth: int) -> tuple[Text | Plain | JsonObject | None, int]:
+    def _value(self, start: int, depth: int) -> tuple[Text | JsonObject | None, int]:
         first = self.text[start : start + 1]
-        if first == "{":
-            inner = self._object(start, depth - 1)
-            return inner, inner.end
-        if first == "[":
-            return None, self._list_end(start, depth - 1)
-        if first and first in "\"'":
+        if first in ("{", "["):
+            inner = self._collection(start, depth - 1)
+            if first == "[" and not inner.closed:
+                raise _Failed(inner.end)
+            return inner if first == "{" else None, inner.end
+        if first in _QUOTES:
             text, end = self._string(start)
-            return Text(text), end
+            return Text(text, True), end
         plain = _PLAIN_VALUE.match(self.text, start)
         if plain is None or not plain[0].strip():
             raise _Failed(start)
         written = plain[0].rstrip()
-        return Plain(written), start + len(written)
-
-    def _list_end(self, start: int, depth: int) -> int:
-        """Where the list ends."""
-        if depth <= 0:
-            raise _Failed(start)
-        position = self._skip(start + 1)
-        while self.text[position : position + 1] != "]":
-            _, end = self._value(position, depth)
-            position = self._skip(end)
-            if self.text[position : position + 1] == ",":
-                position = self._skip(position + 1)
-            elif self.text[position : position + 1] != "]":
-                raise _Failed(position)
-        return position + 1
+        return Text(written, False), start + len(written)
 
     def _string(self, start: int) -> tuple[str, int]:
         quote = self.text[start]

@@ -24,15 +24,16 @@ class Names:
         self._name = re.compile(_expression(plain, weak), re.IGNORECASE)
         self._of_json = re.compile(_expression([*plain, *ONLY_IN_JSON.get(kind, [])], weak), re.IGNORECASE)
         words = {re.split("[ _-]", name)[0] for name in (*plain, *weak, *STRONG_WORDS, *STRONG_NAMES)}
-        self._first_words = sorted(_lower(word) for word in words if word)
+        self._first_words = {word: re.compile(re.escape(word)) for word in map(_lower, sorted(words))}
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
         """The names in a text, in order, with the group of their strength."""
         # A search for each word is many times faster than one for the expression.
         lower = _lower(text)
         starts: set[int] = set()
-        for word in [word for word in self._first_words if word in lower]:
-            starts.update(islice(_occurrences(word, lower), MOST_NAMES))
+        for word, pattern in self._first_words.items():
+            if word in lower:
+                starts.update(match.start() for match in islice(pattern.finditer(lower), MOST_NAMES))
         end = 0
         for start in sorted(starts):
             name = self._name.match(text, start) if start >= end else None
@@ -46,22 +47,9 @@ class Names:
         return strength(name) if name else 0
 
 
-def _occurrences(word: str, text: str) -> Iterator[int]:
-    position = text.find(word)
-    while position >= 0:
-        yield position
-        position = text.find(word, position + len(word))
-
-
 def _lower(text: str) -> str:
-    """In lower case, of the same length."""
-    lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(map(_lower_character, text))
-
-
-def _lower_character(character: str) -> str:
-    lower = character.lower()
-    return lower if len(lower) == 1 else character
+    """In lower case, of the same length: only İ becomes longer."""
+    return text.replace("İ", "I").lower()
 
 
 def strength(name: re.Match[str]) -> int:

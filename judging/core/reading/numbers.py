@@ -9,7 +9,7 @@ from itertools import islice
 from judging.core.reading.clauses import alternatives
 from judging.core.reading.gives import Gives, Value, unfit
 from judging.core.reading.reasons import NOT_A_NUMBER, NOT_WHOLE, OFF_STEP, OTHER_SCALE, OUT_OF_RANGE, RANGE
-from judging.core.reading.words import NUMBER_WORDS, ROUGHLY, SCALE_WORDS, UNITS
+from judging.core.reading.words import NUMBER_WORDS, ROUGHLY, SCALE_NOTE_WORDS, SCALE_WORDS, UNITS
 
 _MOST_DIGITS = 15
 _PERCENT = 100
@@ -28,59 +28,53 @@ _WHOLE_NUMBER = (
     rf"(?:\s{{0,3}},?\s{{0,3}}(?:{_OF})\s{{0,3}}(?P<end>{_END}))?\s{{0,3}}(?P<last_unit>{_UNIT})?(?:\s?です)?"
 )
 _NUMBER = re.compile(_WHOLE_NUMBER, re.IGNORECASE)
-NUMBER_AT_END = re.compile(rf"(?<![A-Za-z0-9.,/_+–—~-]){_WHOLE_NUMBER}[\s\0]*\Z", re.IGNORECASE)
+NUMBER_AT_END = re.compile(rf"(?<![A-Za-z0-9.,/_+–—~-]){_WHOLE_NUMBER}\s*\Z", re.IGNORECASE)
 ANY_NUMBER = re.compile(rf"[0-9]|{_WORDS}", re.IGNORECASE)
 
 _BEGINS = re.compile(
     rf"(?:(?:{alternatives(ROUGHLY)})\s?)?(?:[+-]?\.?[0-9]|(?:{_WORDS})(?!\w))", re.IGNORECASE
 )
-_BEGINS_RANGE = re.compile(
-    rf"{_DIGITS}\s{{0,3}}(?:{_UNIT})?\s{{0,3}}(?:\+|(?:{_RANGE_MARKS})\s{{0,3}}[0-9])", re.IGNORECASE
+RANGE_OF_NUMBERS = re.compile(
+    rf"{_DIGITS}\s{{0,3}}(?:{_UNIT})?\s{{0,3}}(?:\+|(?:{_RANGE_MARKS})\s{{0,3}}{_DIGITS}\s?(?:{_UNIT})?)",
+    re.IGNORECASE,
 )
-_ONLY_RANGE = re.compile(
-    rf"{_DIGITS}\s?(?:{_UNIT})?\s?(?:\+|(?:{_RANGE_MARKS})\s?{_DIGITS}\s?(?:{_UNIT})?)", re.IGNORECASE
-)
-_NO_SCORE = re.compile(rf"{_DIGITS}\s{{0,3}}分?\s{{0,3}}[钟制之]")
-_OTHER_NUMBER = re.compile(r"\s?(?:or|或者?)\s?[0-9]", re.IGNORECASE)  # 5 (or 6)
+_NO_SCORE = re.compile(rf"{_DIGITS}\s{{0,3}}分?\s{{0,3}}[钟制之]")  # 8分钟, 10分制
 _TAIL = re.compile(r"=>|->|=|→|⇒|➔")
 
 _SCALE_NOTE = re.compile(
-    rf"(?:(?:{_OF})\s?(?:a\s)?|(?:满分|总分|共|max(?:imum)?)\s?[:为是]?\s?)(?P<of>{_END})\s?(?:{_UNIT})?"
-    rf"|(?:(?:on\s)?(?:a\s)?scale:?\s(?:(?:of|from)\s)?|from\s)?{_END}\s?(?:-|–|~|to|至|到)\s?(?P<to>{_END})\s?(?:{_UNIT})?"
-    rf"|(?:on\s)?(?:an?\s)?(?P<points>{_END})[\s-]points?\sscale",
-    re.IGNORECASE,
+    rf"(?![0-9.\s]*(?:{_UNIT})?\Z)(?:[0-9.:\s/–~-]|{alternatives(SCALE_NOTE_WORDS)})+", re.IGNORECASE
 )
-_SCALE_WORD = re.compile("满分|最高分|max|(?P<after_end>分制)", re.IGNORECASE)
-_OF_SENTENCE = re.compile("(?P<after_end>scale)", re.IGNORECASE)
-_NAMED_SCALE = re.compile(
-    rf"max(?:imum)?[\s_](?:possible[\s_])?(?:score|rating|points)[\"']?\s{{0,2}}(?:is|of|[:=])?\s{{0,2}}(?P<max>{_END})"
-    rf"|(?:满分|最高分)\s{{0,2}}[为是:]?\s{{0,2}}(?P<full>{_END})"
-    rf"|scale:?\s(?:(?:of|from)\s)?{_END}\s?(?:-|–|~|to)\s?(?P<to>{_END})",
-    re.IGNORECASE,
+Scales = tuple[tuple[str, re.Pattern[str]], ...]
+"""Words that stand in what names a scale, and expressions whose group is its end."""
+_SCALES: Scales = tuple(
+    (word, re.compile(pattern, re.IGNORECASE))
+    for word, pattern in (
+        (
+            "max",
+            rf"max(?:imum)?[\s_](?:possible[\s_])?(?:score|rating|points)[\"'\s:=]{{0,4}}(?:(?:is|of)\s)?({_END})",
+        ),
+        ("满分", rf"满分[\s为是:]{{0,4}}({_END})"),
+        ("最高分", rf"最高分[\s为是:]{{0,4}}({_END})"),
+        ("分制", rf"(?<![0-9.])({_END})\s?分制"),
+    )
 )
-_END_BEFORE = re.compile(rf"(?<![0-9.])({_END})(?:[ -]points?)?\s?\Z", re.IGNORECASE)
-_NEAR = 40  # characters before a word about scales in which the scale's end is looked for
+_SCALES_OF_SENTENCE: Scales = (
+    ("scale", re.compile(rf"scale:?\s(?:(?:of|from)\s)?{_END}\s?(?:-|–|~|to)\s?({_END})", re.IGNORECASE)),
+    ("scale", re.compile(rf"({_END})[\s-]points?\sscale", re.IGNORECASE)),
+)
 _LAST_NUMBER = re.compile(rf"({_END})[^0-9]*\Z")
 
 
-def names_other_scale(text: str, max_score: float, words: re.Pattern[str] = _SCALE_WORD) -> bool:
+def names_other_scale(text: str, max_score: float, scales: Scales = _SCALES) -> bool:
     """Whether the text names a scale with another end."""
-    found = islice(words.finditer(text), _MOST_SCALES)
-    ends = (_end_of_scale(text, word) for word in found)
-    return any(_is_other(end, max_score) for end in ends if end is not None)
+    lower = text.lower()
+    matches = (scale.finditer(text) for word, scale in scales if word in lower)
+    return any(_is_other(match[1], max_score) for found in matches for match in islice(found, _MOST_SCALES))
 
 
 def rates_on_other_scale(sentence: str, max_score: float) -> bool:
     """Whether a sentence that rates names a "scale" with another end; elsewhere it may be one of the task."""
-    return names_other_scale(sentence, max_score, _OF_SENTENCE)
-
-
-def _end_of_scale(text: str, word: re.Match[str]) -> str | None:
-    """The end of the scale that the word names: after it, or before 分制 and scale."""
-    named = _NAMED_SCALE.match(text, word.start())
-    if named is None and word["after_end"]:
-        named = _END_BEFORE.search(text, max(0, word.start() - _NEAR), word.start())
-    return _group(named) if named else None
+    return names_other_scale(sentence, max_score, _SCALES_OF_SENTENCE)
 
 
 def ends_elsewhere(note: str, max_score: float) -> bool:
@@ -93,10 +87,6 @@ def _is_other(end: str, max_score: float) -> bool:
     return (_END_WORDS.get(end) or float(end)) != max_score
 
 
-def _group(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group is not None)
-
-
 def read_number(text: str, notes: tuple[str, ...], gives: Gives, other_scale: bool) -> Value | None:
     """The number that the text states, with the notes in brackets after it; None if it states nothing.
 
@@ -106,12 +96,10 @@ def read_number(text: str, notes: tuple[str, ...], gives: Gives, other_scale: bo
     tails = _TAIL.split(text)
     number = _NUMBER.fullmatch(tails[-1].strip())
     if number is not None:
-        if any(map(_OTHER_NUMBER.match, notes)):
-            return unfit(RANGE, text)
         return value_of(number, notes, gives, other_scale)
     if _NO_SCORE.match(text) or not _BEGINS.match(text):
         return None
-    return unfit(RANGE if _BEGINS_RANGE.match(text) else NOT_A_NUMBER, text)
+    return unfit(RANGE if RANGE_OF_NUMBERS.match(text) else NOT_A_NUMBER, text)
 
 
 def value_of(number: re.Match[str], notes: tuple[str, ...], gives: Gives, other_scale: bool) -> Value:
@@ -124,12 +112,12 @@ def value_of(number: re.Match[str], notes: tuple[str, ...], gives: Gives, other_
     if word is None and sum(map(str.isdigit, plain)) > _MOST_DIGITS:
         return unfit(OUT_OF_RANGE, number[0])
     value = word if word is not None else float(plain) if "." in plain else int(plain)
-    ends = [number["end"], *(_group(note) for text in notes if (note := _SCALE_NOTE.fullmatch(text.strip())))]
     percent = "%" in (number["unit"] or "", number["last_unit"] or "")
     if (
         other_scale
         or (percent and gives.max_score != _PERCENT)
-        or any(_is_other(end, gives.max_score) for end in ends if end is not None)
+        or (number["end"] is not None and _is_other(number["end"], gives.max_score))
+        or any(_SCALE_NOTE.fullmatch(note) and ends_elsewhere(note, gives.max_score) for note in notes)
     ):
         return unfit(OTHER_SCALE, number[0])
     return on_scale(value, number[0], gives)
@@ -156,8 +144,3 @@ def has_unit(number: re.Match[str]) -> bool:
 def whole_number(text: str) -> re.Match[str] | None:
     """The match if the text is nothing but a number, with its unit and scale."""
     return _NUMBER.fullmatch(text.strip())
-
-
-def is_range(text: str) -> bool:
-    """Whether the text is nothing but a range."""
-    return _ONLY_RANGE.fullmatch(text.strip()) is not None

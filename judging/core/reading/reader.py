@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datasets.core.kinds import KINDS, SCORE
 from judging.core.judges.reply import REFUSED
@@ -14,7 +14,7 @@ from judging.core.reading.clean import (
     without_scale_end,
 )
 from judging.core.reading.edits import EditedText
-from judging.core.reading.gives import Gives, ReadValue, Value
+from judging.core.reading.gives import Gives, ReadValue
 from judging.core.reading.names import WEAK
 from judging.core.reading.numbers import names_other_scale
 from judging.core.reading.prose import read_prose
@@ -34,16 +34,6 @@ MOST_CANDIDATES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A statement of a value: the value or the reason why it does not fit, and its place in the reply."""
-
-    value: ReadValue | None
-    reason: str
-    evidence: tuple[int, int]
-    form: Form
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """The value that a reply states, or the reason why there is none.
 
@@ -56,7 +46,7 @@ class Reading:
     detail: str = ""
     evidence: tuple[int, int] | None = None
     form: Form | None = None
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[Statement, ...] = ()
 
 
 def why_unread(reason: str, finish_reason: str | None) -> str:
@@ -66,7 +56,8 @@ def why_unread(reason: str, finish_reason: str | None) -> str:
 
 def read_reply(content: str, gives: Gives, finish_reason: str | None = None) -> Reading:
     """Read a reply's content as what the judge gives."""
-    gives = _read_as(gives)
+    kind = KINDS[gives.kind].read_as
+    gives = gives if kind == gives.kind else replace(gives, kind=kind)
     if finish_reason in REFUSED:
         return Reading(None, REFUSAL, content.strip()[:100])
     reply = without_thinking_parts(without_format_characters(EditedText(content)))
@@ -78,13 +69,6 @@ def read_reply(content: str, gives: Gives, finish_reason: str | None = None) -> 
     if not statements:
         return Reading(None, why_unread(NOTHING_OFFERED, finish_reason))
     return _conclude(statements, content)
-
-
-def _read_as(gives: Gives) -> Gives:
-    kind = KINDS[gives.kind].read_as
-    if kind == gives.kind:
-        return gives
-    return Gives(kind, gives.name, gives.min_score, gives.max_score)
 
 
 def _statements(reply: EditedText, gives: Gives) -> list[Statement]:
@@ -107,37 +91,17 @@ def _statements(reply: EditedText, gives: Gives) -> list[Statement]:
 
 def _conclude(statements: list[Statement], content: str) -> Reading:
     """The value on which the statements agree, or why there is none."""
-    ordered = sorted(statements, key=lambda stated: (stated.start, stated.end))
-    candidates = tuple(_candidate(stated) for stated in ordered[:MOST_CANDIDATES])
+    ordered = sorted(statements, key=lambda stated: stated.evidence)
     counted = _settled(ordered)
     last = counted[-1]
-    evidence = (last.start, last.end)
-    if len({_identity(stated.value) for stated in counted}) > 1:
-        several = " | ".join(
-            dict.fromkeys(content[stated.start : stated.end].strip()[:40] for stated in counted)
-        )
-        return Reading(None, AMBIGUOUS, several[:200], evidence, last.form, candidates)
-    value = last.value
-    return Reading(value.value, value.reason, value.detail, evidence, last.form, candidates)
+    candidates = tuple(dict.fromkeys(ordered))[:MOST_CANDIDATES]
+    if len({(stated.value, stated.reason) for stated in counted}) == 1:
+        return Reading(last.value, last.reason, last.detail, last.evidence, last.form, candidates)
+    several = " | ".join(dict.fromkeys(content[slice(*stated.evidence)].strip()[:40] for stated in counted))
+    return Reading(None, AMBIGUOUS, several[:200], last.evidence, last.form, candidates)
 
 
 def _settled(statements: list[Statement]) -> list[Statement]:
     """The statements without those that others replace."""
-    if _agree(statements):
-        return statements
     lasting = [stated for stated in statements if not stated.provisional] or statements
-    if _agree(lasting) or not lasting[-1].correction:
-        return lasting
-    return [stated for stated in lasting if stated.correction]
-
-
-def _agree(statements: list[Statement]) -> bool:
-    return len({_identity(stated.value) for stated in statements}) == 1
-
-
-def _identity(value: Value) -> tuple[str, ReadValue | None, str]:
-    return (type(value.value).__name__ if isinstance(value.value, bool) else "", value.value, value.reason)
-
-
-def _candidate(stated: Statement) -> Candidate:
-    return Candidate(stated.value.value, stated.value.reason, (stated.start, stated.end), stated.form)
+    return [stated for stated in lasting if stated.correction] if lasting[-1].correction else lasting

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 from datasets.core.kinds import PASS_FAIL, SCORE
 from judging.core.reading.clauses import (
     CLAUSE_END,
+    alternatives,
     begins_line,
     clause_end,
     clause_start,
@@ -18,38 +18,45 @@ from judging.core.reading.clauses import (
     is_correction,
     is_negated,
     is_provisional,
-    sentence_end,
+    search_of,
     short_clause_before,
 )
 from judging.core.reading.clean import plain_characters
 from judging.core.reading.edits import EditedText
-from judging.core.reading.gives import Gives, Value
+from judging.core.reading.gives import Gives, ReadValue, Value, unfit
 from judging.core.reading.json_values import (
     MOST_FAILED,
     MOST_FAILED_CHARACTERS,
     JsonObject,
     Member,
     ObjectScanner,
-    Plain,
     Text,
 )
 from judging.core.reading.labels import read_word
-from judging.core.reading.names import MOST_NAMES, PLAIN, names_of, strength
-from judging.core.reading.numbers import ends_elsewhere, on_scale, read_number
+from judging.core.reading.names import MOST_NAMES, PLAIN, WEAK, names_of, strength
+from judging.core.reading.numbers import ends_elsewhere, on_scale, read_number, value_of, whole_number
+from judging.core.reading.reasons import AMBIGUOUS, OTHER_SCALE
+from judging.core.reading.words import OPENING_WORDS, QUALIFIERS, TAKING_BACK
 
 Form = Literal["json", "brackets", "tag", "label", "bare", "prose"]
 
 _LOOK_AHEAD = 160
-_MOST_BEFORE_LABEL = 80  # blanks in its line
+_MOST_BLANKS = 80  # before a label in its line
+_COMMA = re.compile("[,，、]")
+_TAKES_BACK = re.compile(
+    rf"(?<![0-9])(?<![0-9]\s){alternatives(TAKING_BACK)}[,，]?(?:\san?)?\s?(?=[0-9])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A stated value and its place in the original reply; `strength` is that of its name."""
+    """A stated value, or the reason why what stood there (`detail`) does not fit, and its place in the original reply
+    (`evidence`); `strength` is that of its name."""
 
-    value: Value
-    start: int
-    end: int
+    value: ReadValue | None
+    reason: str
+    detail: str
+    evidence: tuple[int, int]
     form: Form
     strength: int = PLAIN
     provisional: bool = False
@@ -64,10 +71,27 @@ class Reader:
         self.names = names_of(gives)
         self.other_scale = other_scale
 
-    def read(self, written: Written, other_scale: bool = False) -> Value | None:
+    def read(self, written: Written, other_scale: bool = False, in_form: bool = True) -> Value | None:
+        """The value that is written, if no note in brackets after it states another one."""
         if self.gives.kind == SCORE:
-            return read_number(written.text, written.notes, self.gives, self.other_scale or other_scale)
-        return read_word(written.text, self.gives)
+            value = read_number(written.text, written.notes, self.gives, self.other_scale or other_scale)
+        else:
+            value = read_word(written.text, self.gives, in_form)
+        if value is None or all(self.restated(note) in (None, value) for note in written.notes):
+            return value
+        return unfit(AMBIGUOUS, " | ".join((written.text, *written.notes)))
+
+    def restated(self, clause: str) -> Value | None:
+        """The value that a further clause states: nothing but a value, or a number after words that take one back."""
+        if self.gives.kind != SCORE:
+            return read_word(clause, self.gives, in_form=False)
+        taken_back = _TAKES_BACK.search(clause)
+        if taken_back:
+            value = read_number(clause[taken_back.end() :], (), self.gives, self.other_scale)
+            return value if value is not None and value.reason != OTHER_SCALE else None  # 8/10, or 80%
+        number = whole_number(_COMMA.split(clause)[-1])
+        value = value_of(number, (), self.gives, self.other_scale) if number else None
+        return value if value is not None and value.value is not None else None
 
 
 # --- what is written to the clause's end -------------------------------------------------------------------------
@@ -82,7 +106,7 @@ class Written:
     end: int
 
 
-_OPENING = {"(": ")", "[": "]", "【": "】", "「": "」"}
+_BRACKETS_OF = {"(": ")", "[": "]", "【": "】", "「": "」"}
 _BRACKET_OR_END = re.compile(rf"([(\[【「])|{CLAUSE_END.pattern}", re.IGNORECASE)
 
 
@@ -98,7 +122,7 @@ def written_from(text: str, start: int, limit: int, whole: bool = False) -> Writ
         if mark.start() < at:
             continue
         opening = mark[1]
-        closing = text.find(_OPENING[opening], mark.end(), limit) if opening else -1
+        closing = text.find(_BRACKETS_OF[opening], mark.end(), limit) if opening else -1
         if closing >= 0:
             pieces.append(text[at : mark.start()])
             inside = text[mark.end() : closing].strip(" " + opening)
@@ -126,31 +150,44 @@ def statement(
     form: Form,
     force: int = PLAIN,
     label: str = "",
-) -> Statement | None:
-    """The statement at `span`, or None if it is negated in its clause or states nothing."""
+    at: int | None = None,
+) -> list[Statement]:
+    """The statement at `span`, as what its label and its clause, which holds `at`, make of it; none if it is negated
+    there or states nothing."""
     if value is None:
-        return None
+        return []
     start, end = span
+    at = start if at is None else at
+    begin = clause_start(text.text, at)
+    before = text.text[begin:at]
+    if is_negated(before):
+        return []
     after = text.text[start : clause_end(text.text, end, end + _LOOK_AHEAD)]
-    plain = Statement(value, *text.original_span(start, end), form, force)
-    return _in_context(text, start, plain, label, after)
-
-
-def _in_context(
-    text: EditedText, start: int, stated: Statement, label: str = "", after: str = ""
-) -> Statement | None:
-    """The statement as what its label, the words before `start` and the rest of its clause make of it."""
-    begin = clause_start(text.text, start)
-    before = text.text[begin:start]
-    if before and is_negated(before):
-        return None
     provisional = is_provisional(f"{before} {label} {after}") is not None
-    corrects = is_correction(f"{before} {label}") or (
-        begin > 0 and is_correction(short_clause_before(text.text, begin))
+    correction = bool(
+        is_correction(f"{before} {label}")
+        or (begin > 0 and is_correction(short_clause_before(text.text, begin)))
     )
-    if provisional or corrects:
-        return replace(stated, provisional=provisional, correction=bool(corrects))
-    return stated
+    evidence = text.original_span(start, end)
+    return [
+        Statement(value.value, value.reason, value.detail, evidence, form, force, provisional, correction)
+    ]
+
+
+def further_values(
+    text: EditedText, start: int, limit: int, reader: Reader, form: Form, force: int = PLAIN
+) -> list[Statement]:
+    """What further clauses from `start` to `limit` state (no, 6): the reply takes back what it stated before. What
+    follows a colon has a name of its own."""
+    statements: list[Statement] = []
+    at, mark = start, ""
+    for end in (*CLAUSE_END.finditer(text.text, start, limit), None):
+        stop = end.start() if end else limit
+        if mark != ":":
+            value = reader.restated(text.text[at:stop].strip())
+            statements += statement(text, (at, stop), value, form, force)
+        at, mark = (end.end(), end[0]) if end else (stop, "")
+    return statements
 
 
 # --- objects -----------------------------------------------------------------------------------------------------
@@ -197,36 +234,29 @@ def _stated(scanned: JsonObject, text: EditedText, reader: Reader) -> list[State
             continue
         any_name = True
         if isinstance(member.value, JsonObject):
-            named += [_at_least(inner, force) for inner in _stated(member.value, text, reader)]
+            inner = _stated(member.value, text, reader)
+            named += [replace(stated, strength=max(stated.strength, force)) for stated in inner]
         else:
-            value = _member_value(member, reader)
-            if value is not None:
-                place = text.original_span(member.start, member.end)
-                stated = _in_context(text, scanned.start, Statement(value, *place, "json", force))
-                named += [stated] if stated else []
+            span = (member.start, member.end)
+            named += statement(text, span, _member_value(member, reader), "json", force, at=scanned.start)
     if any_name:
         return strongest(named)
-    within = [member.value for member in scanned.members if isinstance(member.value, JsonObject)]
-    return [inner for value in within for inner in _stated(value, text, reader)]
-
-
-def _at_least(stated: Statement, force: int) -> Statement:
-    return replace(stated, strength=max(stated.strength, force))
+    within = (member.value for member in scanned.members if isinstance(member.value, JsonObject))
+    return [stated for value in within for stated in _stated(value, text, reader)]
 
 
 def _member_value(member: Member, reader: Reader) -> Value | None:
     value = member.value
-    if not isinstance(value, (Text, Plain)):
+    if not isinstance(value, Text):
         return None
-    if isinstance(value, Plain):
+    if not value.quoted:
         word = value.text.lower()
         if word in _NOTHING:
             return None
         if word in _TRUTH:
             return Value(_TRUTH[word]) if reader.gives.kind == PASS_FAIL else None
-        if reader.gives.kind == SCORE and _JSON_NUMBER.fullmatch(value.text):
-            number = float(value.text)
-            return on_scale(number, value.text, reader.gives)
+        if reader.gives.kind == SCORE and _JSON_NUMBER.fullmatch(word):
+            return on_scale(float(word), word, reader.gives)
     line = plain_characters(value.text[: 2 * _LOOK_AHEAD]).strip().strip("*`\"'")
     return reader.read(written_from(line, 0, min(len(line), _LOOK_AHEAD)))
 
@@ -244,21 +274,12 @@ _SCALE_AFTER = re.compile(r"\s?(?:/|out of)\s?([0-9]{1,15}(?:\.[0-9]{1,15})?)(?!
 
 def read_brackets(text: EditedText, reader: Reader) -> list[Statement]:
     """What stands in `[[…]]`, unless it is a link."""
-    if "[[" not in text.text:
-        return []
-    return _present(_bracket_statements(text, reader))
-
-
-def _bracket_statements(text: EditedText, reader: Reader) -> Iterator[Statement | None]:
+    statements: list[Statement] = []
     for brackets in islice(_BRACKETS.finditer(text.text), MOST_NAMES):
-        inside = brackets[1].strip()
         scale = _SCALE_AFTER.match(text.text, brackets.end())
-        value = reader.read(Written(inside, (scale[0],) if scale else (), brackets.end()))
-        yield statement(text, brackets.span(), value, "brackets")
-
-
-def _present(statements: Iterator[Statement | None]) -> list[Statement]:
-    return [stated for stated in statements if stated is not None]
+        value = reader.read(Written(brackets[1].strip(), (scale[0],) if scale else (), brackets.end()))
+        statements += statement(text, brackets.span(), value, "brackets")
+    return statements
 
 
 # --- tags and labels ---------------------------------------------------------------------------------------------
@@ -273,77 +294,55 @@ _AFTER_NAME = re.compile(
     r"|\s(?:should\sbe|est\sde|es|ist)(?=\s)|\s{1,3}[-–—]{1,2}(?=\s))?",
     re.IGNORECASE,
 )
-_OWNER = re.compile(
-    r"(?:\w['’]s|\b(?:model|assistant|student|user|expected|gold|his|her|their))\s{1,3}(?:final\s)?\Z",
-    re.IGNORECASE,
-)
-"""Before `answer`: what follows is what somebody answered, not a verdict."""
-_CHANGED_TO = re.compile(
-    rf"(?:改为|改成|调整为|下调至|降为|降到|(?:chang|revis|lower|rais|adjust)\w{{1,4}}\s(?:it\s|this\s)?to(?:\sa)?)\s{{0,2}}"
-    rf"({_NUMBER})(?![0-9])",
-    re.IGNORECASE,
-)
+# A weak name counts where its clause begins: "Image quality: 8" and "The assistant's answer: 8" are of something else.
+_QUALIFIER = search_of(QUALIFIERS)
+_OPENING = re.compile(rf"(?:\A|[^\w\s]|{alternatives(OPENING_WORDS)})\s*\Z", re.IGNORECASE)
 _NEXT_LINE = re.compile(r"[ \t]{0,40}\n\s{0,40}")
 _TAG_END = re.compile(r"\s{0,3}>([^<>]{1,160})</")
 
 
 def read_names(text: EditedText, reader: Reader) -> list[Statement]:
     """What stands in tags and after labels."""
-    return _present(_named(text, reader))
-
-
-def _named(text: EditedText, reader: Reader) -> Iterator[Statement | None]:
+    statements: list[Statement] = []
     for name in islice(reader.names.find(text.text), MOST_NAMES):
         opening = text.text.rfind("<", max(0, name.start() - 4), name.start())
         tag = _TAG_END.match(text.text, name.end()) if opening >= 0 else None
         if tag is not None and not text.text[opening + 1 : name.start()].strip():
-            written = written_from(tag[1], 0, len(tag[1]), whole=True)
-            yield statement(text, (opening, tag.end(1)), reader.read(written), "tag", strength(name))
+            value = reader.read(written_from(tag[1], 0, len(tag[1]), whole=True))
+            statements += statement(text, (opening, tag.end(1)), value, "tag", strength(name))
         else:
-            labelled = _labelled(text, name, reader)
-            yield labelled
-            if labelled is not None and reader.gives.kind == SCORE:
-                yield _changed(text, name, labelled, reader)
+            statements += _labelled(text, name, reader)
+    return statements
 
 
-def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> Statement | None:
+def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> list[Statement]:
+    """What stands after a label, and what the rest of its line states again."""
     source = text.text
     after = _AFTER_NAME.match(source, name.end())
     assert after is not None
     mark = after["mark"]
     next_line = _NEXT_LINE.match(source, after.end())
-    if mark is None and not (
-        next_line and begins_line(source, name.start(), name.start() - _MOST_BEFORE_LABEL)
-    ):
-        return None
-    if name["alone"] and mark is not None and not mark.strip(" ]】").endswith((":", "=")):
-        return None  # 总是 is no label
+    if mark is None and not (next_line and begins_line(source, name.start(), name.start() - _MOST_BLANKS)):
+        return []
+    if name["alone"] and mark and not mark.strip(" ]】").endswith((":", "=")):
+        return []  # 总是 is no label
     before = source[clause_start(source, name.start()) : name.start()]
-    if has_guard_word(before) or (name[0].lower().endswith("answer") and _OWNER.search(before)):
-        return None
+    is_weak = strength(name) == WEAK
+    if has_guard_word(before) or (is_weak and not _OPENING.search(_QUALIFIER.sub("", before))):
+        return []
     start = next_line.end() if next_line else after.end()
+    limit = min(len(source), start + _LOOK_AHEAD)
+    line_end = source.find("\n", start, limit)
+    line_end = line_end if line_end >= 0 else limit
     if next_line:
-        line_end = source.find("\n", start, start + _LOOK_AHEAD)
-        limit = line_end if line_end >= 0 else min(len(source), start + _LOOK_AHEAD)
-        written = _without_stop(written_from(source, start, limit, whole=True))
+        written = written_from(source, start, line_end, whole=True)
+        written = replace(written, text=written.text.rstrip(".。 "))
     else:
-        written = written_from(source, start, min(len(source), start + _LOOK_AHEAD))
+        written = written_from(source, start, limit)
     scale = after["bracket"] or after["scale"]
     elsewhere = scale is not None and ends_elsewhere(scale, reader.gives.max_score)
-    value = reader.read(written, elsewhere)
-    return statement(text, (name.start(), written.end), value, "label", strength(name), name[0])
-
-
-def _changed(text: EditedText, name: re.Match[str], labelled: Statement, reader: Reader) -> Statement | None:
-    """Another number that the label's sentence changes the value to; which of the two counts is left open."""
-    limit = sentence_end(text.text, name.end(), name.end() + _LOOK_AHEAD)
-    match = _CHANGED_TO.search(text.text, name.end(), limit)
-    if match is None:
-        return None
-    value = reader.read(Written(match[1], (), match.end(1)))
-    place = text.original_span(*match.span(1))
-    return None if value is None else Statement(value, *place, "label", labelled.strength)
-
-
-def _without_stop(written: Written) -> Written:
-    return Written(written.text.rstrip(".。 "), written.notes, written.end)
+    span = (name.start(), written.end)
+    labelled = statement(text, span, reader.read(written, elsewhere), "label", strength(name), name[0])
+    if not labelled:
+        return []
+    return labelled + further_values(text, written.end, line_end, reader, "label", strength(name))

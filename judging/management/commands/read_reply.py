@@ -18,7 +18,8 @@ from datasets.core.kinds import CATEGORY, READABLE_KINDS
 from evalsite.rounding import significant
 from evalsite.terminal import terminal_language
 from judging.core.reading.gives import Gives
-from judging.core.reading.reader import Candidate, Reading, read_reply
+from judging.core.reading.reader import Reading, read_reply
+from judging.core.reading.statements import Statement
 from judging.management.command_line import HAS_ERRORS, add_json_option, json_line, refusals
 from judging.messages import reason_sentence
 
@@ -174,7 +175,7 @@ def reading_document(reading: Reading, reply: str) -> dict[str, Any]:
     }
 
 
-def candidate_document(candidate: Candidate, reply: str) -> dict[str, Any]:
+def candidate_document(candidate: Statement, reply: str) -> dict[str, Any]:
     return {
         "value": candidate.value,
         "reason": candidate.reason,
