@@ -143,6 +143,7 @@ def test_published_judgements_are_read_as_published() -> None:
 SIGNS = st.text(alphabet="[]<>think/分评:：{}\"'*-#`~|()$\\ \n.,=scoreSCORE给我得是否", max_size=80)
 THINKING = ["<think>{}</think>", "<reasoning>\n{}\n</reasoning>\n", "[THINK]{}[/THINK]", "◁think▷{}◁/think▷"]
 QUOTATIONS = ["> {}\n\n", "```text\nIt says {}\n```\n", "~~~\nIt says {}\n~~~\n", "<!-- {} -->"]
+IN_LINE = ['"{}" ', "“{}” ", "「{}」", "`{}` ", "«{}» ", "‘{}’ "]
 QUOTED = ["Score: 3", "[[2]]", "Verdict: FAIL", "评分：2", "[[A>>B]]", "Label: made up"]
 REPLIES = [
     case
@@ -185,6 +186,12 @@ def test_text_in_quotations_fences_and_comments_changes_nothing(text: str) -> No
     without_fence = [case for case in REPLIES if "```" not in case["reply"]]
     stating = [case for case in without_fence if read_case(case).reason != "empty"]
     assert changed_by(stating, [quotation.format(text) for quotation in QUOTATIONS]) == []
+
+
+@pytest.mark.parametrize(("text", "quotation"), list(zip(QUOTED, IN_LINE, strict=True)))
+def test_a_quotation_within_a_line_changes_nothing(text: str, quotation: str) -> None:
+    lines = [case for case in REPLIES if case["reply"][0].isalnum() and "{" not in case["reply"]]
+    assert changed_by(lines, [quotation.format(text)]) == []
 
 
 def test_a_reply_twice_reads_the_same() -> None:
@@ -277,6 +284,7 @@ DELIMITERS = [
         "８",
         "😀",
     ),
+    *("8, ", "no, 6", "or 6 ", "score: 5 — no, 6 ", "Yes. ", "I give ", "我给", "(no) "),
     *("(", "()", "【", "A>", "Yes, ", "\u200b", "：", "<br>", "\r\n"),
 ]
 
