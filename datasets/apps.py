@@ -16,17 +16,22 @@ class DatasetsConfig(AppConfig):
         "datasets.versions.temp_files.delete_left",
     )
 
+    hooks = {
+        "datasets.importing.worker.file_makers": {
+            "edit": "datasets.versions.row_edits.write_file",
+            "import": "datasets.versions.file_import.write_file",
+            "repair": "datasets.versions.repair.write_file",
+            "run": "datasets.versions.run_answers.write_file",
+        },
+        "datasets.importing.worker.follow_ups": (
+            "datasets.versions.search.index_soon",
+            "datasets.versions.file_import.hand_over_verdicts",
+        ),
+        "evalsite.storage.completeness.file_names": ("datasets.versions.parts.files_needed",),
+    }
+
     def ready(self) -> None:
-        from datasets.importing import worker
-        from datasets.versions import file_import, repair, row_edits, run_answers, search
-        from datasets.versions.parts import files_needed
         from evalsite import api
-        from evalsite.storage import completeness
 
         api.modules.append("datasets.api")
         api.takes_files |= {"api:datasets_upload", "api:version_answers"}
-        worker.file_makers |= {"repair": repair.write_file, run_answers.ORIGIN: run_answers.write_file}
-        worker.file_makers[file_import.ORIGIN] = file_import.write_file
-        worker.file_makers[row_edits.ORIGIN] = row_edits.write_file
-        worker.follow_ups += [search.index_soon, file_import.hand_over_verdicts]
-        completeness.file_names.append(files_needed)

@@ -18,6 +18,7 @@ from datasets.models import Version
 from datasets.services import dataset_upload
 from evalsite.accounts.models import SAMPLE_SLUGS, Project, User
 from evalsite.accounts.services import local_administrator_create, project_create
+from evalsite.supervisor import Child, manage
 from judging import sample_files
 from judging.core.builtin import builtin
 from judging.core.judges.demo import MODEL, WRITTEN_SCALE
@@ -149,6 +150,12 @@ def prepare() -> int:
         for sample in SAMPLES:
             make(sample, administrator, url)
     return port
+
+
+def prepare_with_judge() -> Child:
+    """Create the sample projects. Returns the demo judge that their endpoints name."""
+    # Quiet: it prints an address that is not the site's.
+    return Child("demo judge", manage("demo_judge", "--port", str(prepare())), quiet=True)
 
 
 def demo_endpoints() -> QuerySet[Endpoint]:

@@ -21,6 +21,7 @@ from datasets.core.rows import NewRow
 from datasets.importing import tables
 from datasets.models import Version, VersionState
 from datasets.uploads import limits_of_kept
+from evalsite.hooks import Hook, HookTable
 from evalsite.links import absolute_url
 from evalsite.models import Job
 from evalsite.storage import files
@@ -58,9 +59,11 @@ BEYOND_LIMITS = gettext_noop(
 NOT_IMPORTED = gettext_noop("The files could not be imported.")
 
 Progress = Callable[[float], None]
-file_makers: dict[str, Callable[[Version, Hold, Progress], None]] = {}
-"""{origin: function that makes a version's file before it is read}. See DatasetsConfig.ready."""
-follow_ups: list[Callable[[int], None]] = []
+file_makers: HookTable[Callable[[Version, Hold, Progress], None]] = HookTable(
+    "datasets.importing.worker.file_makers"
+)
+"""{origin: function that makes a version's file before it is read}."""
+follow_ups: Hook[Callable[[int], None]] = Hook("datasets.importing.worker.follow_ups")
 """Called with a version's id in the transaction that makes it ready."""
 
 

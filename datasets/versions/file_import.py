@@ -36,6 +36,7 @@ from datasets.versions.attach import KEPT_FOR
 from datasets.versions.joined_parts import common_name
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action
+from evalsite.hooks import Hook
 from evalsite.storage import files
 from evalsite.tasks.jobs import Hold
 
@@ -47,10 +48,12 @@ SAMPLE_BYTES = 4 * 1024 * 1024
 READ_WHOLE = 8 * 1024 * 1024
 """Other tools' files up to this total size in bytes are previewed completely."""
 
-take_verdicts: list[Callable[[FileImport, User | None], None]] = []
-"""Called in the transaction that makes a version with imported verdicts ready. See JudgingConfig.ready."""
-verdict_pages: list[Callable[[Version], str]] = []
-"""Returns the URL of the page about a version's imported verdicts, or ''. See JudgingConfig.ready."""
+take_verdicts: Hook[Callable[[FileImport, User | None], None]] = Hook(
+    "datasets.versions.file_import.take_verdicts"
+)
+"""Called in the transaction that makes a version with imported verdicts ready."""
+verdict_pages: Hook[Callable[[Version], str]] = Hook("datasets.versions.file_import.verdict_pages")
+"""Returns the URL of the page about a version's imported verdicts, or ''."""
 
 
 def source_files(draft: FileImport) -> list[SourceFile]:

@@ -224,7 +224,7 @@ def of_version(version: Version) -> dict[str, Any]:
         LeftOut(Place(file, line, sheet), code, detail)
         for file, line, sheet, code, detail in file_import_row.left_out
     ]
-    pages = file_import.verdict_pages if file_import_row.verdicts else []
+    pages = list(file_import.verdict_pages) if file_import_row.verdicts else []
     return {
         "import_draft": file_import_row if file_import_row.new_version_id is None else None,
         "imported": file_import_row if file_import_row.new_version_id is not None else None,

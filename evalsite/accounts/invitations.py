@@ -14,6 +14,7 @@ from django.utils import timezone
 from evalsite.accounts.members import roles_add, typed_secret
 from evalsite.accounts.models import Invitation, InvitationUse, Project, Role, User
 from evalsite.audit import Action, record, record_all
+from evalsite.hooks import HookTable
 from evalsite.secrets import hashed, new_secret
 
 ACCOUNTS_AN_HOUR = 20
@@ -47,8 +48,10 @@ class Purpose:
     waits: bool = False
 
 
-purposes: dict[str, Callable[[Invitation], Purpose | None]] = {}
-"""{Invitation.joins: returns the purpose of a link; None if it no longer exists}. See JudgingConfig.ready."""
+purposes: HookTable[Callable[[Invitation], Purpose | None]] = HookTable(
+    "evalsite.accounts.invitations.purposes"
+)
+"""{Invitation.joins: returns the purpose of a link; None if it no longer exists}."""
 
 
 def purpose_of(invitation: Invitation) -> Purpose | None:

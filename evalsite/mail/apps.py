@@ -9,9 +9,4 @@ class MailConfig(AppConfig):
         "mail_password_reset": "evalsite.mail.resets",
     }
     reconcilers = ("evalsite.mail.digests.send_due", "evalsite.mail.outgoing.delete_old")
-
-    def ready(self) -> None:
-        from evalsite.mail.outgoing import any_encrypted
-        from evalsite.storage import completeness
-
-        completeness.has_encrypted.append(any_encrypted)
+    hooks = {"evalsite.storage.completeness.has_encrypted": ("evalsite.mail.outgoing.any_encrypted",)}

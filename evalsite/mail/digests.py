@@ -13,12 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import User
+from evalsite.hooks import Hook
 from evalsite.mail.models import Kind, MailAddress
 from evalsite.mail.outgoing import mail_user, sends_mail
 
 HOUR = 8
-waiting_ratings: list[Callable[[User], Sequence[str]]] = []
-"""Return a line for each evaluation in which a user's ratings wait. See JudgingConfig.ready."""
+waiting_ratings: Hook[Callable[[User], Sequence[str]]] = Hook("evalsite.mail.digests.waiting_ratings")
+"""Return a line for each evaluation in which a user's ratings wait."""
 
 
 def send_due(now: datetime | None = None) -> None:

@@ -15,14 +15,15 @@ from django.db import DatabaseError, connection
 from django.db.models import Model
 
 from evalsite import secrets
+from evalsite.hooks import Hook
 from evalsite.storage import manifest
 from evalsite.storage.manifest import SQLITE_FILE, Incomplete, shown
 
 RESTORE = "Restore the backup again, into an empty DATA_DIR and an empty database (docs/deploy.md)."
 
-file_names: list[Callable[[], Iterable[str]]] = []
-"""Each returns the names of files that must exist. The apps register them in AppConfig.ready."""
-has_encrypted: list[Callable[[], bool]] = []
+file_names: Hook[Callable[[], Iterable[str]]] = Hook("evalsite.storage.completeness.file_names")
+"""Each returns the names of files that must exist."""
+has_encrypted: Hook[Callable[[], bool]] = Hook("evalsite.storage.completeness.has_encrypted")
 """Each returns whether something is stored that only the key in DATA_DIR/keys can decrypt."""
 
 

@@ -6,11 +6,9 @@ class WebhooksConfig(AppConfig):
     label = "webhooks"
     jobs = {"deliver_webhooks": "evalsite.webhooks.delivery"}
     reconcilers = ("evalsite.webhooks.services.delete_old",)
+    hooks = {"evalsite.storage.completeness.has_encrypted": ("evalsite.webhooks.services.any_encrypted",)}
 
     def ready(self) -> None:
         from evalsite import api
-        from evalsite.storage import completeness
-        from evalsite.webhooks.services import any_encrypted
 
         api.modules.append("evalsite.webhooks.api")
-        completeness.has_encrypted.append(any_encrypted)

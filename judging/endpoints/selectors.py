@@ -8,10 +8,11 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from evalsite.accounts.models import Project
+from evalsite.hooks import Hook
 from judging.endpoints.models import Endpoint
 
-# Functions that list what uses an endpoint. Added by JudgingConfig.ready, because endpoints must not import metrics.
-metrics_using: list[Callable[[Endpoint], Sequence[Any]]] = []
+metrics_using: Hook[Callable[[Endpoint], Sequence[Any]]] = Hook("judging.endpoints.selectors.metrics_using")
+"""List what uses an endpoint."""
 
 
 def endpoints_of(project: Project, *, archived: bool = False) -> QuerySet[Endpoint]:

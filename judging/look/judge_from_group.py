@@ -203,3 +203,6 @@ def labels_store(*, view: GroupView, metric: Metric, user: User) -> int:
 def _short(text: str) -> str:
     whole = " ".join(text.split())
     return whole if len(whole) <= LONGEST_EXAMPLE else f"{whole[:LONGEST_EXAMPLE]}…"
+
+
+GROUP_START = GroupStart()

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalsite.accounts.models import Project
+from evalsite.hooks import Hook
 from judging.core.metric_definition import MetricDefinition
 from judging.endpoints.models import Endpoint
 from judging.metrics.models import Metric, MetricVersion
@@ -23,8 +24,8 @@ class HistoryNote:
     url: str
 
 
-history_notes: list[Callable[[Metric], list[HistoryNote]]] = []
-"""What higher packages tell in a metric's history. Registered by successions of judges (apps.py)."""
+history_notes: Hook[Callable[[Metric], list[HistoryNote]]] = Hook("judging.metrics.selectors.history_notes")
+"""What higher packages tell in a metric's history."""
 
 
 @dataclass(frozen=True, slots=True)

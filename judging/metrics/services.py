@@ -11,16 +11,20 @@ from django.utils.translation import gettext as _
 
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
+from evalsite.hooks import Hook
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 
-definition_checks: list[Callable[[Metric, MetricDefinition], None]] = []
-"""Raise ValidationError if a metric may not have a definition; called before it is saved, and before a run starts.
-Added by JudgingConfig.ready."""
+definition_checks: Hook[Callable[[Metric, MetricDefinition], None]] = Hook(
+    "judging.metrics.services.definition_checks"
+)
+"""Raise ValidationError if a metric may not have a definition; called before it is saved, and before a run starts."""
 
 
-definition_changed: list[Callable[[MetricVersion, MetricVersion], None]] = []
+definition_changed: Hook[Callable[[MetricVersion, MetricVersion], None]] = Hook(
+    "judging.metrics.services.definition_changed"
+)
 """Called with the newest version and the one after it, in the transaction that saves the latter."""
 
 

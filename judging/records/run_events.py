@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.utils.translation import gettext as _
 
 from evalsite.access import projects_of
+from evalsite.hooks import Hook
 from evalsite.links import absolute_url
 from evalsite.mail.models import Kind
 from evalsite.mail.outgoing import mail_user
@@ -15,8 +16,8 @@ from evalsite.webhooks.events import emit
 from evalsite.webhooks.kinds import Event
 from judging.records.models import Run
 
-run_finished: list[Callable[[Run], None]] = []
-"""What is done when a run has finished, in the same transaction. Registered in JudgingConfig.ready."""
+run_finished: Hook[Callable[[Run], None]] = Hook("judging.records.run_events.run_finished")
+"""What is done when a run has finished, in the same transaction."""
 
 
 def emit_run(event: Event, run_id: int) -> None:

@@ -11,6 +11,7 @@ from operator import or_
 from django.db.models import Q
 
 from datasets.models import Version
+from evalsite.hooks import Hook
 from judging.core.people.criteria import Criterion
 from judging.records.models import Judgement, JudgementQuerySet, Run, SourceKind
 
@@ -19,11 +20,11 @@ SealedRows = Mapping[str, frozenset[int]]
 BY_PEOPLE = (SourceKind.RATER, SourceKind.ADJUDICATOR)
 _NONE = frozenset[int]()
 
-sealed_rows: list[Callable[[Version], SealedRows]] = []
-"""The rows of tests that were not opened yet. Registered by judging.trust (apps.py)."""
-split_rows: list[Callable[[Version], frozenset[int]]] = []
+sealed_rows: Hook[Callable[[Version], SealedRows]] = Hook("judging.records.seal.sealed_rows")
+"""The rows of tests that were not opened yet."""
+split_rows: Hook[Callable[[Version], frozenset[int]]] = Hook("judging.records.seal.split_rows")
 """Ids of all rows that are in a split, in whichever part."""
-closed_rows: list[Callable[[Run], frozenset[int]]] = []
+closed_rows: Hook[Callable[[Run], frozenset[int]]] = Hook("judging.records.seal.closed_rows")
 """Ids of the rows of closed tests, for an evaluation's run whose ratings may be in them."""
 
 

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsite.derived import Part
+from evalsite.hooks import Hook
 from evalsite.models import Job
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import Hold
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 AddLicences = Callable[
     [Run, Mapping[int, MetricDefinition], Mapping[int, ScaledMetric], dict[str, Any], "DataFrame"], None
 ]
-licences_added: list[AddLicences] = []
+licences_added: Hook[AddLicences] = Hook("judging.reports.figures.licences_added")
 """What higher packages add to a document: the licences of its judges, and means corrected with them."""
 JOB = "compute_figures"
 FEW = 20_000  # judgements; up to this many a page computes the statistics itself, in a quarter of a second

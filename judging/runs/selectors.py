@@ -13,6 +13,7 @@ from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_re
 
 from datasets.models import WHOLE_OR_AGREED, Candidate, Version, VersionState
 from evalsite.accounts.models import Project
+from evalsite.hooks import Hook
 from evalsite.tasks import workers
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
@@ -29,8 +30,8 @@ from judging.records.models import PEOPLE, RequestBatch, Run, RunMetric, RunStat
 RUNS_PER_PAGE = 50
 UNUSABLE_SHOWN = 20
 _LATEST_WEIGHT = 0.3  # weight of the newest poll in the displayed rate
-imported_facts: list[Callable[[Run], dict[str, Any]]] = []
-"""Returns what the page of an imported run shows besides. Registered by the import of results (apps.py)."""
+imported_facts: Hook[Callable[[Run], dict[str, Any]]] = Hook("judging.runs.selectors.imported_facts")
+"""Returns what the page of an imported run shows besides."""
 
 
 def find_run(name_or_id: str) -> Run | None:

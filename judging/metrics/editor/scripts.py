@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from datasets.core.kinds import COMPARISON
 from datasets.models import Response
+from evalsite.hooks import Hook
 from evalsite.rounding import significant
 from evalsite.truncation import truncate
 from judging.core.judges.settings import JudgeSettings, build_request
@@ -61,8 +62,8 @@ class ReplyHistory(Protocol):
         ...
 
 
-reply_history: list[ReplyHistory] = []
-"""The implementation. Runs import metrics, so they register it at startup (apps.py)."""
+reply_history: Hook[ReplyHistory] = Hook("judging.metrics.editor.scripts.reply_history")
+"""The implementation, of runs, which import metrics."""
 
 LABELS: dict[str, StrPromise] = {
     "strip_think": gettext_lazy("Strip <think>"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from evalsite.accounts.models import Project, User
+from evalsite.hooks import HookTable
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
 
@@ -22,8 +23,10 @@ class StartingPoint(Protocol):
         ...
 
 
-starting_points: dict[str, StartingPoint] = {}
-"""By kind. Added by JudgingConfig.ready."""
+starting_points: HookTable[StartingPoint] = HookTable(
+    "judging.metrics.editor.starting_points.starting_points"
+)
+"""By kind."""
 
 
 def definition_of(project: Project, start: str) -> MetricDefinition | None:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from datasets.core.kinds import COMPARISON
 from datasets.messages import translated
 from evalsite.accounts.models import Project
+from evalsite.hooks import Hook
 from judging.core.gallery import TASKS, Card, searched
 from judging.core.gallery.own import OwnCard
 from judging.core.gallery.record import Record
@@ -69,8 +70,10 @@ def kind_of(card: Card) -> str:
     return CANDIDATES if card.gives == COMPARISON and card.compares_candidates else card.gives
 
 
-card_records: list[Callable[[Project], dict[str, Record]]] = []
-"""The project's own records by card. Added by JudgingConfig.ready."""
+card_records: Hook[Callable[[Project], dict[str, Record]]] = Hook(
+    "judging.metrics.gallery.cards.card_records"
+)
+"""The project's own records by card."""
 
 
 def records_of(project: Project) -> dict[str, Record]:

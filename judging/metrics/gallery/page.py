@@ -12,6 +12,7 @@ from django.http import HttpRequest, QueryDict
 
 from datasets.core.variables import reference_in
 from evalsite.accounts.models import Project
+from evalsite.hooks import Hook
 from evalsite.web.numbers import whole
 from judging.core.gallery import LANGUAGES, Card, Start
 from judging.core.gallery.fields import guessed_fields, unmapped
@@ -32,8 +33,10 @@ _NOT_OFFERED = ("id", "rubric")
 _PREFIX = "field-"
 
 
-card_contexts: list[Callable[[Project, Card], dict[str, Any]]] = []
-"""What higher packages show on the page of a card. Added by JudgingConfig.ready."""
+card_contexts: Hook[Callable[[Project, Card], dict[str, Any]]] = Hook(
+    "judging.metrics.gallery.page.card_contexts"
+)
+"""What higher packages show on the page of a card."""
 
 
 def with_endpoint(definition: MetricDefinition, endpoint: Endpoint | None) -> MetricDefinition:

@@ -135,3 +135,6 @@ def _as_first(value: Value | None, swapped: bool) -> Value | None:
     if not swapped or isinstance(value, bool):
         return value
     return turned_back(value) if isinstance(value, int) else turned(value)
+
+
+RUN_REPLIES = RunReplies()

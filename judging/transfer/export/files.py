@@ -15,6 +15,7 @@ from datasets.core.own_exports import JUDGEMENT_COLUMNS
 from datasets.models import Version
 from datasets.versions.downloads import fields_with_columns
 from evalsite.cells import clean_text
+from evalsite.hooks import Hook
 from evalsite.table_files import Cell, Sheet, csv_of, parquet_of, xlsx_of
 from judging.core.metric_definition import MetricDefinition
 from judging.filters.counts import overridden_states
@@ -33,8 +34,8 @@ FIELD = "row."
 OTHER_FIELDS = "row"
 """The column for the fields without a column, as JSON."""
 
-first_sheets: list[Callable[[Run], Sheet]] = []
-"""Returns the sheet before the judgements in an Excel file. Registered by judging.reports (apps.py)."""
+first_sheets: Hook[Callable[[Run], Sheet]] = Hook("judging.transfer.export.files.first_sheets")
+"""Returns the sheet before the judgements in an Excel file."""
 
 _WHOLE = ("line", "response", "attempt", "other_response", "shown_first", "repeat")
 _NUMBERS = ("seconds", "score", "drawn_with")

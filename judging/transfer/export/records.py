@@ -15,6 +15,7 @@ from datasets.core.kinds import COMPARISON
 from datasets.core.variables import reference_in, response_data
 from datasets.models import Candidate
 from datasets.versions.references import NAME as REFERENCE_NAME
+from evalsite.hooks import Hook
 from judging.core.metric_definition import MetricDefinition
 from judging.core.people.criteria import Criterion
 from judging.core.results_file.verdicts import REFERENCE
@@ -62,8 +63,10 @@ IMPORTED_COLUMNS = (
 )  # fmt: skip
 PAIR_COLUMNS = ("other_model", "other_response", "other_answer", "shown_first")
 """Of runs that compare candidates. `shown_first`: where a judge saw one order only."""
-people_columns: list[Callable[[Collection[Judgement]], dict[int, dict[str, Any]]]] = []
-"""Returns {judgement id: PEOPLE_COLUMNS} for raters' judgements. Registered by judging.people (apps.py)."""
+people_columns: Hook[Callable[[Collection[Judgement]], dict[int, dict[str, Any]]]] = Hook(
+    "judging.transfer.export.records.people_columns"
+)
+"""Returns {judgement id: PEOPLE_COLUMNS} for raters' judgements."""
 
 
 @dataclass(frozen=True, slots=True)
