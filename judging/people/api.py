@@ -13,6 +13,7 @@ from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import AwareDatetime
@@ -29,7 +30,8 @@ from judging.core.people.study import StudyState
 from judging.core.results_file.records import RefusedLine
 from judging.people import services, states
 from judging.people.access import get_evaluation, rates_here
-from judging.people.api_forms import CriterionIn, EvaluationIn, filled_forms
+from judging.people.api_forms import Changed, Confirmable, CriterionIn, EvaluationIn, filled_forms
+from judging.people.change_effects import end_effects
 from judging.people.import_models import RatingsImport
 from judging.people.labels import bad_line_sentence, import_problem
 from judging.people.models import Evaluation
@@ -79,7 +81,7 @@ class StateIn(Schema):
     state: Literal["open", "paused", "closed"]
 
 
-class ScheduleIn(Schema):
+class ScheduleIn(Confirmable):
     """When it opens (a draft) and closes by itself; null: by hand. The pilot is set while it is a draft: number of
     items and user names of its raters; null: none."""
 
@@ -87,6 +89,10 @@ class ScheduleIn(Schema):
     ends_at: AwareDatetime | None = None
     pilot_items: int | None = Field(None, ge=1, lt=2**31)
     pilot_raters: list[str] = Field([], max_length=1000)
+
+
+class ScheduleOut(EvaluationOut, Changed):
+    """The evaluation after it."""
 
 
 class RatingsImportOut(Schema):
@@ -170,16 +176,22 @@ _CHANGES: dict[tuple[str, str], Callable[..., bool]] = {
 }
 
 
-@router.post(f"{EVALUATION}/schedule", response=EvaluationOut, summary="Dates and pilot")
+@router.post(f"{EVALUATION}/schedule", response=ScheduleOut, summary="Dates and pilot")
 def change_schedule(request: HttpRequest, slug: str, evaluation: Id, body: ScheduleIn) -> dict[str, Any]:
-    """Replaces both dates, and the pilot of a draft."""
+    """Replaces both dates, and the pilot of a draft; another end of a running evaluation once `confirmed`."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
     raters = dict(row.raters.filter(left_at=None).values_list("user__username", "pk"))
     refuse_unknown("pilot_raters", body.pilot_raters, raters)
     pilot_raters = [raters[name] for name in body.pilot_raters]
     schedule = states.Schedule(body.starts_at, body.ends_at, body.pilot_items, pilot_raters)
-    states.schedule_change(evaluation=row, schedule=schedule, by=access.signed_in(request))
-    return evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
+    states.schedule_check(row, schedule)
+    effects = [strip_tags(sentence) for sentence in end_effects(row, body.ends_at)]
+    differs = row.state == "draft" or body.ends_at != row.ends_at
+    changed = differs and (body.confirmed or not effects)
+    if changed:
+        states.schedule_change(evaluation=row, schedule=schedule, by=access.signed_in(request))
+    now = evaluation_out(get_evaluation(request, slug, evaluation, May.RUN))
+    return {"changed": changed, "effects": effects, **now}
 
 
 @router.post(f"{EVALUATION}/end-pilot", response=EvaluationOut, summary="End the pilot")

@@ -22,6 +22,21 @@ from judging.records.models import Run
 from judging.runs.api import NumberedVersion, refuse_unknown, unknown, version_named
 
 
+class Confirmable(Schema):
+    """Without `confirmed` an evaluation whose raters rate stays as it is, and the answer says what the change would
+    do."""
+
+    confirmed: bool = False
+
+
+class Changed(Schema):
+    """`effects`: what the change does, also to the ratings so far, as sentences; none where nobody rates, or nothing
+    would change."""
+
+    changed: bool
+    effects: list[str]
+
+
 class CriterionIn(Schema):
     """`scale`: five, ten, pass_fail, yes_no, categories, text, checklist; of comparisons steps or gsb; rank;
     spans, of which `categories` are the labels."""

@@ -16,10 +16,11 @@ from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, number_at
 from evalsite.web.paging import newest_first
 from judging.core.people.guideline_shift import Shift
 from judging.people.access import get_evaluation, get_rater
-from judging.people.change_effects import effects_of
+from judging.people.api_forms import Changed, Confirmable
+from judging.people.change_effects import effects_of, version_effects
 from judging.people.changes import StudyChange, study_change, study_change_check
 from judging.people.guidelines.selectors import VersionLine, version_lines
-from judging.people.guidelines.services import GuidelineTexts, guideline_change
+from judging.people.guidelines.services import GuidelineTexts, guideline_change, guideline_check
 from judging.people.models import Evaluation
 from judging.people.qualification.models import Qualification
 from judging.people.qualification.selectors import entry_of, gold_in_use, training_items
@@ -34,7 +35,7 @@ router = Router()
 EVALUATION = "projects/{slug}/evaluations/{evaluation}"
 
 
-class TextsIn(Schema):
+class TextsIn(Confirmable):
     """Markdown. `criteria`: {name: its definition}; those that are left out stay as they are. `seen`: the version that
     you changed."""
 
@@ -76,6 +77,10 @@ class GuidelineOut(Schema):
     guideline: str
     criteria: dict[str, str]
     versions: list[GuidelineVersionOut]
+
+
+class GuidelineChanged(GuidelineOut, Changed):
+    """The guideline after it."""
 
 
 class EntryIn(Schema):
@@ -123,21 +128,18 @@ class AnswerIn(Schema):
     to_all: bool = False
 
 
-class ChangeIn(Schema):
+class ChangeIn(Confirmable):
     """Null: unchanged. `gold_share`: 0…0.5. `rows`: how many are drawn and added. Without `confirmed` nothing
     changes."""
 
     overlap: int | None = None
     gold_share: float | None = None
     rows: int = Field(0, ge=0)
-    confirmed: bool = False
 
 
-class ChangeOut(Schema):
-    """`effects`: what it does, also to the ratings so far, as sentences; none if nothing would change."""
+class ChangeOut(Changed):
+    """The evaluation after it."""
 
-    changed: bool
-    effects: list[str]
     overlap: int
     gold_share: float
     items: int
@@ -149,16 +151,21 @@ def guideline(request: HttpRequest, slug: str, evaluation: Id) -> dict[str, Any]
     return _guideline_out(get_evaluation(request, slug, evaluation, May.RUN))
 
 
-@router.post(f"{EVALUATION}/guideline", response=GuidelineOut, summary="Change the guideline")
+@router.post(f"{EVALUATION}/guideline", response=GuidelineChanged, summary="Change the guideline")
 def change_guideline(request: HttpRequest, slug: str, evaluation: Id, body: TextsIn) -> dict[str, Any]:
-    """Of a running evaluation it begins a version: raters read it before their next item, and get some of their items
-    again without seeing which. 422: somebody has changed it since, or a text names a candidate."""
+    """Of a running evaluation, once `confirmed`, it begins a version: raters read it before their next item, and get
+    some of their items again without seeing which. 422: somebody has changed it since, or a text names a candidate."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
     numbers = {criterion.name: number for number, criterion in row.criteria.items()}
     refuse_unknown("criteria", body.criteria, numbers)
     texts = GuidelineTexts(body.guideline, {numbers[name]: text for name, text in body.criteria.items()})
-    guideline_change(evaluation=row, texts=texts, seen=body.seen, by=access.signed_in(request))
-    return _guideline_out(get_evaluation(request, slug, evaluation, May.RUN))
+    differs = guideline_check(evaluation=row, texts=texts, seen=body.seen)
+    effects = version_effects(row) if differs else []
+    changed = differs and (body.confirmed or not effects)
+    if changed:
+        guideline_change(evaluation=row, texts=texts, seen=body.seen, by=access.signed_in(request))
+    now = _guideline_out(get_evaluation(request, slug, evaluation, May.RUN))
+    return {"changed": changed, "effects": effects, **now}
 
 
 @router.get(f"{EVALUATION}/qualification", response=EntryOut, summary="Training and qualification")

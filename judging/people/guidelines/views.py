@@ -14,18 +14,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from evalsite.access import May, signed_in
-from evalsite.templatetags.show import number, percent, score
+from evalsite.templatetags.show import percent, score
 from judging.core.people.criteria import Criterion
-from judging.core.people.guideline_shift import MOST_REPEATS, Shift
+from judging.core.people.guideline_shift import Shift
 from judging.markdown import html_of
 from judging.people.access import get_evaluation
+from judging.people.change_effects import version_effects
 from judging.people.guidelines.models import GuidelineVersion
 from judging.people.guidelines.reading import readings_of
-from judging.people.guidelines.repeats import version_repeats_expected
-from judging.people.guidelines.selectors import VersionLine, ratings_by_version, version_lines
+from judging.people.guidelines.selectors import VersionLine, version_lines
 from judging.people.guidelines.services import (
     LONGEST_GUIDELINE,
     GuidelineTexts,
@@ -85,7 +85,7 @@ def guideline(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             if done:
                 return redirect("people:guideline", slug, pk)
-            context["effects"] = effects_of(evaluation)
+            context["effects"] = version_effects(evaluation)
     context["readings"] = [] if evaluation.state == "draft" else readings_of(evaluation)
     context["versions"] = [_shown(evaluation, line) for line in version_lines(evaluation)]
     return render(request, "people/guideline.html", context, status=422 if form.errors else 200)
@@ -97,7 +97,7 @@ def _change(request: HttpRequest, evaluation: Evaluation, form: GuidelineForm) -
     if not guideline_check(evaluation=evaluation, texts=texts, seen=seen):
         messages.info(request, _("Nothing was changed."))
         return True
-    if evaluation.state != "draft" and "confirmed" not in request.POST:
+    if version_effects(evaluation) and "confirmed" not in request.POST:
         return False
     change = guideline_change(evaluation=evaluation, texts=texts, seen=seen, by=signed_in(request))
     if change is not None and change.version is not None:
@@ -105,28 +105,6 @@ def _change(request: HttpRequest, evaluation: Evaluation, form: GuidelineForm) -
     else:
         messages.success(request, _("Saved."))
     return True
-
-
-def effects_of(evaluation: Evaluation) -> list[str]:
-    """What a new version does, as sentences."""
-    ratings, repeats = sum(ratings_by_version(evaluation).values()), version_repeats_expected(evaluation)
-    sentences = [
-        _("This begins version %(n)s. Raters see the new text before their next item and confirm it.")
-        % {"n": evaluation.guideline_version + 1},
-        ngettext(
-            "%(n)s rating so far keeps its version and still counts; the report says that it mixes versions.",
-            "%(n)s ratings so far keep their version and still count; the report says that it mixes versions.",
-            ratings,
-        )
-        % {"n": number(ratings)},
-    ]
-    if repeats:
-        text = _(
-            "Raters get some of their items again, at most %(most)s each and %(n)s in all, without seeing which; these "
-            "only measure the shift."
-        )
-        sentences.append(text % {"n": number(repeats), "most": MOST_REPEATS})
-    return sentences
 
 
 def _shown(evaluation: Evaluation, line: VersionLine) -> VersionShown:

@@ -17,7 +17,9 @@ from evalsite.accounts.models import Project, User
 from evalsite.api.errors import ApiError
 from evalsite.api.lists import Cursor, Id, Limit, Page, cursor_of, text_at
 from judging.people.access import get_evaluation
+from judging.people.api_forms import Changed, Confirmable
 from judging.people.assignments import raters_add
+from judging.people.change_effects import quota_effects
 from judging.people.inviting.groups import group_add, group_delete, group_members, group_save, groups_of
 from judging.people.inviting.models import RaterGroup
 from judging.people.inviting.offers import offer_set
@@ -45,13 +47,13 @@ class RatersAdded(Schema):
     left_out: int
 
 
-class QuotaIn(Schema):
-    """Items a rater gets at most; null: no limit."""
+class QuotaIn(Confirmable):
+    """Items that a rater gets at most; null: no limit."""
 
     quota: int | None = Field(ge=1, le=200_000)
 
 
-class QuotaOut(Schema):
+class QuotaOut(Changed):
     """`share`: what each rater is told, and gets at most; null without a quota."""
 
     quota: int | None
@@ -89,13 +91,16 @@ def add_raters(request: HttpRequest, slug: str, evaluation: Id, body: RatersIn) 
     return {"raters": list(current.values_list("user__username", flat=True)), "left_out": left_out}
 
 
-@router.post(f"{EVALUATION}/quota", response=QuotaOut, summary="Items a rater, at most")
+@router.post(f"{EVALUATION}/quota", response=QuotaOut, summary="Items per rater, at most")
 def change_quota(request: HttpRequest, slug: str, evaluation: Id, body: QuotaIn) -> dict[str, Any]:
-    """Raters keep the number that they were told until they agree to more."""
+    """Raters keep the number that they were told until they agree to more. While they rate it changes once
+    `confirmed`."""
     row = get_evaluation(request, slug, evaluation, May.RUN)
-    quota_change(evaluation=row, quota=body.quota, by=access.signed_in(request))
+    effects = quota_effects(row, body.quota)
+    by, confirmed = access.signed_in(request), body.confirmed or not effects
+    changed = confirmed and quota_change(evaluation=row, quota=body.quota, by=by)
     stored = Evaluation.objects.get(pk=row.pk)
-    return {"quota": stored.quota, "share": stored.share}
+    return {"changed": changed, "effects": effects, "quota": stored.quota, "share": stored.share}
 
 
 @router.post(f"{EVALUATION}/offer", response=OfferIO, summary="Open to all raters of the project")

@@ -23,7 +23,7 @@ from evalsite.secrets import hashed
 from evalsite.templatetags.show import number
 from evalsite.web.numbers import whole
 from judging.people.access import get_evaluation
-from judging.people.change_effects import kept_sentence
+from judging.people.change_effects import quota_effects
 from judging.people.inviting.groups import group_add, groups_of
 from judging.people.inviting.links import (
     MOST_DAYS,
@@ -75,7 +75,7 @@ class QuotaForm(forms.Form):
     """How many items a rater gets at most."""
 
     quota = forms.IntegerField(
-        label=gettext_lazy("Items a rater, at most"),
+        label=gettext_lazy("Items per rater, at most"),
         min_value=1,
         max_value=200_000,
         required=False,
@@ -189,24 +189,12 @@ def change_quota(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = QuotaForm(request.POST, prefix="quota")
     if not form.is_valid():
         return _page(request, evaluation, quota_form=form)
-    changes = form.cleaned_data["quota"] != evaluation.quota
-    if changes and evaluation.state in ("open", "paused") and "confirmed" not in request.POST:
-        effects = quota_effects(evaluation, form.cleaned_data["quota"])
+    effects = quota_effects(evaluation, form.cleaned_data["quota"])
+    if effects and "confirmed" not in request.POST:
         return _page(request, evaluation, quota_form=form, quota_effects=effects)
     quota_change(evaluation=evaluation, quota=form.cleaned_data["quota"], by=access.signed_in(request))
     messages.success(request, _("Saved."))
     return redirect("people:inviting", slug, pk)
-
-
-def quota_effects(evaluation: Evaluation, quota: int | None) -> list[str]:
-    """What another quota does, as sentences."""
-    if quota is None:
-        return [_("Raters get items as long as there are any."), kept_sentence(evaluation)]
-    return [
-        _("From now on, items a rater at most: %(n)s.") % {"n": number(quota)},
-        _("Raters who were told fewer are asked first and may stop at the old number."),
-        kept_sentence(evaluation),
-    ]
 
 
 @login_required

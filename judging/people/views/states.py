@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -12,19 +11,15 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.templatetags.show import moment
-from judging.core.people.forecast import behind
 from judging.people.access import get_evaluation
-from judging.people.change_effects import kept_sentence
+from judging.people.change_effects import end_effects
 from judging.people.models import Evaluation
 from judging.people.states import Schedule, schedule_change, schedule_check
-from judging.people.timeline import timeline_of
 
 
 def _moment_field(label: Any, help_text: Any) -> forms.DateTimeField:
@@ -76,25 +71,6 @@ class ScheduleForm(forms.Form):
             pilot_items=sent.get("pilot_items"),
             pilot_raters=[int(pk) for pk in sent.get("pilot_raters", ())],
         )
-
-
-def end_effects(evaluation: Evaluation, ends_at: datetime | None) -> list[str]:
-    """What another end does to an evaluation whose raters rate, as sentences; empty if it does nothing."""
-    if evaluation.state not in ("open", "paused") or ends_at == evaluation.ends_at:
-        return []
-    before = moment(evaluation.ends_at)
-    if ends_at is None:
-        sentences = [format_html(_("It no longer closes by itself at {before}."), before=before)]
-    elif evaluation.ends_at is None:
-        sentences = [format_html(_("It closes by itself at {end}."), end=moment(ends_at))]
-    else:
-        text = _("It closes by itself at {end} instead of {before}.")
-        sentences = [format_html(text, end=moment(ends_at), before=before)]
-    timeline = timeline_of(evaluation)
-    if behind(timeline.end, ends_at):
-        text = _("At the pace of the last days, the ratings will be complete at {end}, after it has closed.")
-        sentences.append(format_html(text, end=moment(timeline.end)))
-    return [*sentences, kept_sentence(evaluation)]
 
 
 @login_required

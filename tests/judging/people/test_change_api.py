@@ -42,7 +42,13 @@ def test_a_changed_guideline_is_a_version_with_its_ratings(
 ) -> None:
     give(held(evaluation, rita), "A>B")
     api, texts = Api(alice), {"guideline": "New.", "criteria": {"preference": "Which one?"}, "seen": 1}
+    asked = api.post(f"{path}/guideline", texts).json()
+    assert (asked["changed"], asked["version"]) == (False, 1)
+    assert "This begins version 2." in asked["effects"][0]
+    texts["confirmed"] = True
     changed = api.post(f"{path}/guideline", texts).json()
+    assert changed.pop("effects") == asked["effects"]
+    assert changed.pop("changed")
     assert (changed["version"], changed["criteria"]) == (2, {"preference": "Which one?"})
     assert [(version["version"], version["ratings"]) for version in changed["versions"]] == [(2, 0), (1, 1)]
     assert changed["versions"][0]["repeats"] == 1
@@ -93,3 +99,37 @@ def test_a_change_says_what_it_does_before_it_is_confirmed(
     assert done["effects"] == asked["effects"]
     refused = api.post(f"{path}/change", {"rows": 99}).json()["error"]
     assert refused["fields"].keys() == {"rows"}
+
+
+def test_another_end_of_a_running_study_waits_for_a_confirmation(path: str, alice: User) -> None:
+    api, wanted = Api(alice), {"ends_at": "2031-01-01T10:00:00Z"}
+    asked = api.post(f"{path}/schedule", wanted).json()
+    assert (asked["changed"], asked["ends_at"]) == (False, None)
+    assert asked["effects"] == [
+        "It closes by itself at 2031-01-01 10:00 UTC.",
+        "0 ratings so far are kept and count as before.",
+    ]
+    done = api.post(f"{path}/schedule", {**wanted, "confirmed": True}).json()
+    assert (done["changed"], done["ends_at"]) == (True, "2031-01-01T10:00:00Z")
+    same = api.post(f"{path}/schedule", wanted).json()
+    assert (same["changed"], same["effects"]) == (False, [])
+
+
+def test_another_quota_of_a_running_study_waits_for_a_confirmation(path: str, alice: User) -> None:
+    api = Api(alice)
+    asked = api.post(f"{path}/quota", {"quota": 3}).json()
+    assert (asked["changed"], asked["quota"], len(asked["effects"])) == (False, None, 3)
+    done = api.post(f"{path}/quota", {"quota": 3, "confirmed": True}).json()
+    assert (done["changed"], done["quota"], done["share"]) == (True, 3, 3)
+
+
+def test_a_draft_is_changed_at_once(project: Project, alice: User) -> None:
+    draft, api = make_evaluation(project, rows=4, draft=True), Api(alice)
+    path = f"projects/physics/evaluations/{draft.run_id}"
+    bodies = {
+        "guideline": {"guideline": "New.", "seen": 1},
+        "quota": {"quota": 2},
+        "schedule": {"ends_at": "2031-01-01T10:00:00Z"},
+    }
+    answers = [api.post(f"{path}/{name}", body).json() for name, body in bodies.items()]
+    assert [(answer["changed"], answer["effects"]) for answer in answers] == [(True, [])] * 3

@@ -10,7 +10,7 @@ from tests.judging.people.make import make_evaluation
 
 @pytest.fixture
 def evaluation(project: Project) -> Evaluation:
-    return make_evaluation(project, rows=4)
+    return make_evaluation(project, rows=4, draft=True)
 
 
 def test_members_and_groups_are_added(evaluation: Evaluation, alice: User, rita: User, adam: User) -> None:
@@ -26,9 +26,10 @@ def test_members_and_groups_are_added(evaluation: Evaluation, alice: User, rita:
 
 def test_the_quota_says_what_a_rater_is_told(evaluation: Evaluation, alice: User) -> None:
     api, path = Api(alice), f"projects/physics/evaluations/{evaluation.run_id}"
-    assert api.post(f"{path}/quota", {"quota": 3}).json() == {"quota": 3, "share": 3}
+    changed = {"changed": True, "effects": []}
+    assert api.post(f"{path}/quota", {"quota": 3}).json() == changed | {"quota": 3, "share": 3}
     assert api.get(path).json()["quota"] == 3
-    assert api.post(f"{path}/quota", {"quota": None}).json() == {"quota": None, "share": None}
+    assert api.post(f"{path}/quota", {"quota": None}).json() == changed | {"quota": None, "share": None}
     assert api.post(f"{path}/quota", {"quota": 0}).status_code == 422
 
 
