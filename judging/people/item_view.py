@@ -188,7 +188,7 @@ LONGEST_COMPARED = 40_000  # characters; longer answers are compared up to here
 
 @dataclass(frozen=True, slots=True)
 class DeskItem:
-    """An item on the desk. `criteria`: as they stand for its row. `values` and `comment`: of the draft, or of the
+    """An item on the desk. `criteria`: as they stand for its row. `values` and `comment`: of the draft, else of the
     verdict being changed."""
 
     assignment: Assignment
@@ -203,6 +203,11 @@ class DeskItem:
     def rated(self) -> bool:
         """Whether it has been rated, so that submitting changes the verdict."""
         return self.assignment.state == AssignmentState.RATED
+
+    @property
+    def half_changed(self) -> bool:
+        """Whether a change of its verdict was entered but not submitted."""
+        return self.rated and bool(self.assignment.draft)
 
 
 def desk_item(assignment: Assignment, criteria: dict[int, Criterion]) -> DeskItem:
@@ -229,14 +234,18 @@ def differences(assignment: Assignment) -> tuple[list[Passage], list[Passage]]:
 
 
 def _stored_values(assignment: Assignment, criteria: dict[int, Criterion]) -> tuple[dict[int, Value], str]:
-    """Values as the rater sees them, and the comment: of the verdict, else of the draft."""
-    if assignment.state == AssignmentState.RATED and assignment.rating:
-        values = values_of(assignment.rating.values)
-        seen = as_shown(criteria, values, assignment.shown_first, assignment.order)
-        return seen, assignment.rating.comment
+    """Values as the rater sees them, and the comment: of the draft, else of the verdict."""
+    if assignment.rating and not assignment.draft:
+        return _rated_values(assignment, criteria), assignment.rating.comment
     draft = json.loads(assignment.draft or "{}")
     values = {int(number): value for number, value in draft.get("values", {}).items()}
     return values, draft.get("comment", "")
+
+
+def _rated_values(assignment: Assignment, criteria: dict[int, Criterion]) -> dict[int, Value]:
+    """The verdict in force as its rater saw it; empty without one."""
+    values = values_of(assignment.rating.values) if assignment.rating else {}
+    return as_shown(criteria, values, assignment.shown_first, assignment.order)
 
 
 def places_of(values: dict[int, Value], criteria: dict[int, Criterion]) -> dict[str, int | str]:
@@ -264,8 +273,9 @@ class Earlier:
 def earlier(assignment: Assignment, criteria: dict[int, Criterion]) -> Earlier:
     """An item as the list of earlier items shows it."""
     question = data_of(assignment.item.row.raw, assignment.evaluation.run.version.format)["question"] or ""
-    values = _stored_values(assignment, criteria)[0] if assignment.state == AssignmentState.RATED else {}
     said = " · ".join(
-        value_label(criteria[number], value)[:40] for number, value in values.items() if number in criteria
+        value_label(criteria[number], value)[:40]
+        for number, value in _rated_values(assignment, criteria).items()
+        if number in criteria
     )
     return Earlier(assignment, question[:300], said)

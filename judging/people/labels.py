@@ -336,7 +336,10 @@ def refusal_sentence(code: str) -> str:
         "sides_differ": _("The answers were shown on different sides. Reload the page and rate again."),
         "skip_unexplained": _("Not skipped: choose a reason, and write it if it is another one."),
         "not_yet_rated": _("There is no rating to change yet. Reload the page."),
-        "outdated": _("You changed this rating in another tab. Reload the page to see it."),
+        "outdated": _(
+            "You changed this rating in another tab; that change counts. What you entered now is kept: open “My "
+            "earlier ratings” to submit it."
+        ),
     }
     return sentences.get(code) or _("Something went wrong. Reload the page and try again.")
 
@@ -347,8 +350,8 @@ def saved_sentence(rating: Rating, key: UUID) -> str:
         return _("Undone.")
     if rating.repeated and rating.key != key and rating.kind != "skip":
         return _(
-            "You already rated this item, for example in another tab; that rating counts. To change "
-            "it, open “My earlier ratings”."
+            "You already rated this item, for example in another tab; that rating counts. To change it, open “My "
+            "earlier ratings”: what you entered now is kept there."
         )
     if rating.extra and not rating.repeated:
         return _(

@@ -4,7 +4,8 @@ Judgements like any judge's, in the same transaction."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -35,7 +36,7 @@ from judging.records.seal import closed_for_rating
 
 
 class DeskRefused(Exception):
-    """Nothing was stored, except a draft if the evaluation is closed or paused, or the rater has left."""
+    """Nothing was stored, except a draft where the code is in KEEPS_DRAFT."""
 
     def __init__(self, code: str) -> None:
         """`code`: its sentence is `labels.refusal_sentence`."""
@@ -43,7 +44,21 @@ class DeskRefused(Exception):
         self.code = code
 
 
+KEEPS_DRAFT = ("closed", "paused", "left", "test_closed", "qualification_over", "outdated")
+"""Why a verdict or a change can be refused that its rater entered in good faith: it is saved as a draft."""
 LONGEST_COMMENT = 20_000
+
+
+@contextmanager
+def _draft_if_refused(assignment: Assignment, values: Mapping[int, Any], comment: str) -> Iterator[None]:
+    try:
+        with transaction.atomic():
+            yield
+    except DeskRefused as refused:
+        if refused.code in KEEPS_DRAFT:
+            with transaction.atomic():
+                _draft_store(_lock(assignment), values, comment)
+        raise
 
 
 def _lock(assignment: Assignment) -> Assignment:
@@ -84,26 +99,24 @@ def submit(
     `shown`: the answer on the left, as pages of an earlier release sent it; checked if given. `guideline`: the version
     of the guideline that the page showed; without it the current one.
 
-    A repeated submission (same key, or another tab) returns the first one with `repeated` set. A verdict that arrives
-    after its lease ended is stored; if all seats are taken by then, it is `extra`. Raises ValuesRefused or a
-    DeskRefused: if the evaluation or the item's test is closed, it is paused, or the rater has left, the values are
-    saved as a draft.
+    A repeated submission (same key, or another tab) returns the first one with `repeated` set; what the other tab sent
+    is saved as a draft of a change. A verdict that arrives after its lease ended is stored; if all seats are taken by
+    then, it is `extra`. Raises ValuesRefused or a DeskRefused.
     """
-    try:
-        with transaction.atomic():
-            held = _lock(assignment)
-            before = _earlier_submission(key, held, RatingKind.VERDICT) or _current_verdict(held)
-            if before is not None:
-                return before
-            _check_open(held)
-            canonical_values = _canonical(held, assignment, values, shown)
-            if held.state != AssignmentState.LEASED:
-                take_seat(held)
-            return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key, guideline)
-    except DeskRefused as refused:
-        if refused.code in ("closed", "paused", "left", "test_closed"):
-            draft_save(assignment=assignment, values=values, comment=comment)
-        raise
+    with _draft_if_refused(assignment, values, comment):
+        held = _lock(assignment)
+        before = _earlier_submission(key, held, RatingKind.VERDICT)
+        if before is not None:
+            return before
+        if (current := _current_verdict(held)) is not None:
+            if (dict(values), comment) != (_as_shown(held, current), current.comment):
+                _draft_store(held, values, comment)
+            return current
+        _check_open(held)
+        canonical_values = _canonical(held, assignment, values, shown)
+        if held.state != AssignmentState.LEASED:
+            take_seat(held)
+        return _store(held, RatingKind.VERDICT, canonical_values, comment, seconds, key, guideline)
 
 
 def _current_verdict(assignment: Assignment) -> Rating | None:
@@ -178,7 +191,6 @@ def _store(
     return rating
 
 
-@transaction.atomic
 def change(
     *,
     assignment: Assignment,
@@ -194,18 +206,19 @@ def change(
 
     `attempt`: the verdict that the rater saw; raises DeskRefused if another tab has changed it since.
     """
-    held = _lock(assignment)
-    before = _earlier_submission(key, held, RatingKind.CHANGE)
-    if before is not None:
-        return before
-    _check_open(held)
-    if held.state != AssignmentState.RATED or held.rating is None:
-        raise DeskRefused("not_yet_rated")
-    if attempt is not None and attempt != held.rating.attempt:
-        raise DeskRefused("outdated")
-    canonical_values = _canonical(held, assignment, values, shown)
-    judgements_mark(held.evaluation, held.rating, current=False)
-    return _store(held, RatingKind.CHANGE, canonical_values, comment, seconds, key, guideline)
+    with _draft_if_refused(assignment, values, comment):
+        held = _lock(assignment)
+        before = _earlier_submission(key, held, RatingKind.CHANGE)
+        if before is not None:
+            return before
+        _check_open(held)
+        if held.state != AssignmentState.RATED or held.rating is None:
+            raise DeskRefused("not_yet_rated")
+        if attempt is not None and attempt != held.rating.attempt:
+            raise DeskRefused("outdated")
+        canonical_values = _canonical(held, assignment, values, shown)
+        judgements_mark(held.evaluation, held.rating, current=False)
+        return _store(held, RatingKind.CHANGE, canonical_values, comment, seconds, key, guideline)
 
 
 @transaction.atomic
@@ -292,23 +305,36 @@ def _verdict_before(last: Rating) -> Rating:
 
 def _as_draft(held: Assignment, rating: Rating) -> str:
     """A verdict as a draft, with the sides as its rater saw them."""
-    shown = as_shown(held.evaluation.criteria, values_of(rating.values), held.shown_first, held.order)
-    return json.dumps({"values": shown, "comment": rating.comment}, ensure_ascii=False)
+    return json.dumps({"values": _as_shown(held, rating), "comment": rating.comment}, ensure_ascii=False)
+
+
+def _as_shown(held: Assignment, rating: Rating) -> dict[int, Value]:
+    return as_shown(held.evaluation.criteria, values_of(rating.values), held.shown_first, held.order)
 
 
 @transaction.atomic
-def draft_save(*, assignment: Assignment, values: Mapping[int, Any], comment: str = "") -> None:
-    """Save a draft, with values as seen, and renew the lease if it is still held. Rated items have no draft."""
+def draft_save(
+    *, assignment: Assignment, values: Mapping[int, Any], comment: str = "", attempt: int = 0
+) -> None:
+    """Save a draft, with values as seen, and renew the lease if it is still held.
+
+    `attempt`: the verdict that is being changed, 0 for a first one. A draft of an earlier verdict than the current one
+    arrives too late and is dropped.
+    """
     held = _lock(assignment)
-    if held.state == AssignmentState.RATED:
+    if attempt != (held.rating.attempt if held.rating else 0):
         return
+    _draft_store(held, values, comment)
+    if held.state == AssignmentState.LEASED and held.evaluation.open:
+        _update(held, lease_until=lease_end(held.evaluation))
+
+
+def _draft_store(held: Assignment, values: Mapping[int, Any], comment: str) -> None:
     plain_values = {
         str(number): value for number, value in values.items() if isinstance(value, bool | int | float | str)
     }
     draft = json.dumps({"values": plain_values, "comment": comment[:LONGEST_COMMENT]}, ensure_ascii=False)
     _update(held, draft=storable(draft) or "")
-    if held.state == AssignmentState.LEASED and held.evaluation.open:
-        _update(held, lease_until=lease_end(held.evaluation))
 
 
 def _update(assignment: Assignment, **fields: Any) -> None:

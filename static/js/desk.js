@@ -27,12 +27,12 @@ let state = items.dataset.state;
 let open = state === "open";
 let until = items.dataset.until; // latest lease end that this page knows
 let drafting = 0;
+let unsaved = null; // the article whose draft the server has not confirmed
 let due = "due" in dialog.dataset; // the guideline is still to be read
 let fetchingGuideline = false;
 
 dialog.close(); // opened as a modal dialog instead
 for (const article of items.querySelectorAll(".desk-item")) take(article, queue.length);
-restoreTyped();
 next();
 submissions.flush();
 
@@ -40,6 +40,7 @@ submissions.flush();
 
 function take(article, place) {
   attend(article);
+  restoreTyped(article);
   article.hidden = true;
   queue.splice(place, 0, article);
 }
@@ -403,26 +404,29 @@ document.getElementById("mine").addEventListener("click", (event) => {
 function saveDraft() {
   drafting = 0;
   const article = current;
-  if (!article || article.dataset.attempt !== "0") return;
+  if (!article) return;
   article.dataset.values = JSON.stringify(form.values);
   article.dataset.comment = form.fields.comment;
-  post(article.dataset.draftUrl, form.fields); // the next change retries; verdicts go through the submission queue instead
+  const fields = { ...form.fields, attempt: article.dataset.attempt };
+  unsaved = article; // the next change retries; verdicts go through the submission queue instead
+  post(article.dataset.draftUrl, fields).then((response) => response?.ok && unsaved === article && (unsaved = null));
 }
 
 /** Sends without retries; works while the page is being left. */
 function post(url, fields) {
-  fetch(url, {
+  return fetch(url, {
     method: "POST",
     body: new URLSearchParams(fields),
     headers: { ...ownHeaders(), "X-CSRFToken": submissions.token },
     redirect: "manual",
     keepalive: true,
-  }).catch(() => {});
+  }).catch(() => null);
 }
 
 function forgetDraft() {
   clearTimeout(drafting);
   drafting = 0;
+  unsaved = null;
 }
 
 /** Saves a pending draft now, because another item is shown or the page is left. */
@@ -440,20 +444,26 @@ for (const name of ["input", "change"]) {
 }
 document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keepDraft());
 
-/** What was typed while signed out can't be saved on the server: it waits in this tab until the user is back. */
-document.querySelector("#sign-in a").addEventListener("click", () => {
-  if (!current || !isNew(current)) return;
-  const typed = { item: current.dataset.item, values: form.values, comment: form.fields.comment };
-  sessionStorage.setItem(`typed-${items.dataset.store}`, JSON.stringify(typed));
-});
+/** What could not be saved on the server, because the page was offline or signed out, waits in this browser. */
+function keepTyped({ item, attempt, values, comment }) {
+  try {
+    localStorage.setItem(typedName(), JSON.stringify({ item, attempt, values, comment }));
+  } catch {} // no localStorage
+}
 
-function restoreTyped() {
-  const typed = JSON.parse(sessionStorage.getItem(`typed-${items.dataset.store}`));
-  const article = queue.find((one) => one.dataset.item === typed?.item);
-  sessionStorage.removeItem(`typed-${items.dataset.store}`);
-  if (!article) return;
-  article.dataset.values = JSON.stringify(typed.values);
-  article.dataset.comment = typed.comment;
+function restoreTyped(article) {
+  let typed = null;
+  try {
+    typed = JSON.parse(localStorage.getItem(typedName()));
+  } catch {} // no localStorage
+  if (typed?.item !== article.dataset.item || typed.attempt !== article.dataset.attempt) return;
+  localStorage.removeItem(typedName());
+  Object.assign(article.dataset, { values: typed.values, comment: typed.comment });
+  unsaved = article;
+}
+
+function typedName() {
+  return `typed-${items.dataset.store}`;
 }
 
 // —— leaving: release items without input at once
@@ -462,6 +472,7 @@ window.addEventListener("pagehide", () => {
   keepDraft();
   if (current) current.dataset.values = JSON.stringify(form.values);
   if (current) current.dataset.comment = form.fields.comment;
+  if (unsaved) keepTyped(unsaved.dataset);
   const there = [current, ...queue].filter(Boolean);
   const untouched = there.filter((one) => isNew(one) && one.dataset.values === "{}" && !one.dataset.comment);
   const ids = untouched.map((article) => article.dataset.item).join(",");

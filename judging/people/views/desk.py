@@ -206,7 +206,8 @@ def draft(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpRe
     """Save a draft."""
     assignment = get_own_assignment(request, slug, pk, token)
     values = values_from(request, criteria_for(assignment.evaluation, assignment.item))
-    ratings.draft_save(assignment=assignment, values=values, comment=request.POST.get("comment", ""))
+    comment, attempt = request.POST.get("comment", ""), whole(request.POST.get("attempt", "")) or 0
+    ratings.draft_save(assignment=assignment, values=values, comment=comment, attempt=attempt)
     return JsonResponse(_state_now(request, assignment.evaluation))
 
 

@@ -14,6 +14,7 @@ from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.people import assignments, ratings, selectors
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating
 from judging.people.ratings import DeskRefused
+from judging.people.services import evaluation_close
 from judging.records.models import Judgement
 from tests.judging.people.make import give, make_evaluation
 
@@ -128,7 +129,39 @@ def test_a_second_tab_does_not_overwrite_the_first(project: Project, rita: User)
     held = one_for(evaluation, rita)
     give(held, "A=B")
     assert give(held, "both_bad").repeated is True
+    assert json.loads(Assignment.objects.get().draft)["values"] == {"0": "both_bad"}
     assert current(evaluation) == ["A=B"]
+
+
+def test_the_same_verdict_from_a_second_tab_leaves_no_draft(project: Project, rita: User) -> None:
+    held = one_for(make_evaluation(project, [rita], rows=1), rita)
+    for _tab in range(2):
+        give(held, "A=B", comment="Alike.")
+    assert Assignment.objects.get().draft == ""
+
+
+def test_a_change_that_is_refused_is_kept_as_a_draft(project: Project, rita: User, alice: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    held = one_for(evaluation, rita)
+    give(held, "A=B")
+    evaluation_close(evaluation=evaluation, by=alice)
+    with pytest.raises(DeskRefused, match="closed"):
+        ratings.change(assignment=held, values={0: "A>B"}, comment="On second thought", key=uuid4())
+    stored = Assignment.objects.get()
+    assert json.loads(stored.draft) == {"values": {"0": "A>B"}, "comment": "On second thought"}
+    assert stored.rating is not None
+    assert stored.rating.kind == "verdict"
+
+
+def test_a_draft_of_a_change_is_dropped_once_the_verdict_was_changed(project: Project, rita: User) -> None:
+    held = one_for(make_evaluation(project, [rita], rows=1), rita)
+    give(held, "A=B")
+    ratings.draft_save(assignment=held, values={}, comment="late", attempt=0)
+    assert Assignment.objects.get().draft == ""
+    ratings.draft_save(assignment=held, values={}, comment="half way", attempt=1)
+    assert "half way" in Assignment.objects.get().draft
+    ratings.change(assignment=held, values={0: "A>B"}, key=uuid4(), attempt=1)
+    assert Assignment.objects.get().draft == ""
 
 
 def test_a_key_belongs_to_one_item(project: Project, rita: User) -> None:

@@ -280,3 +280,17 @@ def test_a_verdict_refused_for_a_lost_session_is_taken_after_signing_in_again(
     for _ in range(2):
         client.post(path(evaluation, held.token, "verdict"), values, headers=JSON)
     assert Rating.objects.count() == 1
+
+
+def test_a_change_that_was_not_submitted_is_filled_in_and_said(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    give(held, "A>B")
+    client, own = client_of(rita), path(evaluation, held.token)
+    typed = {"v0": "1", "comment": "On second thought", "attempt": "1"}
+    client.post(path(evaluation, held.token, "draft"), typed, headers=JSON)
+    page = client.get(own).text
+    assert "On second thought" in page
+    assert "was not submitted" in page
+    client.post(path(evaluation, held.token, "verdict"), typed | {"key": uuid4()}, headers=JSON)
+    assert "was not submitted" not in client.get(own).text
