@@ -64,8 +64,8 @@ def get_own_assignment(
     """Return one of the user's own assignments, current or past; also after the rater has left, so that pending
     submissions are not lost. Raises Http404 for anything else, PermissionDenied for a member who does not rate.
 
-    A number instead of a token: what an earlier release's page kept unsent. `with_texts`: with the item's row and
-    answers, to show them."""
+    A number instead of a token: what an earlier release's page kept unsent. `with_texts`: with all that it takes to
+    show the item; without, only with its evaluation and run, because each verdict asks."""
     project = access.get_project(request, slug, May.RATE)
     own = Assignment.objects.filter(
         **({"pk": token} if isinstance(token, int) else {"token": token}),
@@ -74,9 +74,8 @@ def get_own_assignment(
         evaluation__run__deleted_at=None,
         rater__user=access.signed_in(request),
     )
-    parts = ("evaluation__run", "rater", "item", "rating")
-    texts = ("item__row", "item__response", "item__other_response") if with_texts else ()
-    assignment = own.select_related(*parts, *texts).first()
+    texts = ("rater", "rating", "item__row", "item__response", "item__other_response") if with_texts else ()
+    assignment = own.select_related("evaluation__run", *texts).first()
     if assignment is None:
         raise Http404
     assignment.evaluation.run.project = project

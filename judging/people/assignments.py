@@ -46,16 +46,21 @@ from judging.people.models import (
 )
 from judging.people.quota import done_by, limit_of, promises_store, room
 from judging.people.selectors import in_play, pace
+from judging.records.models import Run
 from judging.records.seal import closed_for_rating
 
 REFILL_BELOW = 2 / 3  # of what a rater may hold
 _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
 
-def locked(evaluation: Evaluation | int) -> Evaluation:
-    """The evaluation, locked until the transaction ends."""
+def locked(evaluation: Evaluation | int, *, run: Run | None = None) -> Evaluation:
+    """The evaluation, locked until the transaction ends. `run`: its run, if it is loaded."""
     pk = evaluation if isinstance(evaluation, int) else evaluation.pk
-    return Evaluation.objects.select_for_update(of=("self",)).select_related("run").get(pk=pk)
+    rows = Evaluation.objects.select_for_update(of=("self",))
+    row = (rows if run else rows.select_related("run")).get(pk=pk)
+    if run is not None:
+        row.run = run
+    return row
 
 
 def claim(
@@ -326,7 +331,7 @@ def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assign
         take_seat(released)
         return released
     side = side_for(item.first_side, item.assigned) if item.first_side else None
-    order = _order_shown(evaluation, item)
+    order = order_shown(evaluation, item)
     if item.repeat_of_id:  # swap the sides, so that raters can't repeat a remembered position
         side = _other_side(item.repeat_of_id, rater) or side
         order = _reversed_order(item.repeat_of_id, rater) or order
@@ -344,7 +349,7 @@ def assign(evaluation: Evaluation, rater: EvaluationRater, item: Item) -> Assign
     return assignment
 
 
-def _order_shown(evaluation: Evaluation, item: Item) -> list[int]:
+def order_shown(evaluation: Evaluation, item: Item) -> list[int]:
     """The order in which ranked answers are shown to the item's next rater; empty for other items."""
     if evaluation.scheme != Scheme.RANK:
         return []

@@ -62,9 +62,9 @@ def _draft_if_refused(assignment: Assignment, values: Mapping[int, Any], comment
 
 
 def _lock(assignment: Assignment) -> Assignment:
-    """The assignment and its evaluation, reloaded and locked."""
-    evaluation = locked(assignment.evaluation_id)
-    parts = ("item__response", "item__other_response", "rater", "rating")
+    """The assignment and its evaluation, reloaded and locked; a rating in force is loaded where it is used."""
+    evaluation = locked(assignment.evaluation_id, run=assignment.evaluation.run)
+    parts = ("item__response", "item__other_response", "rater")
     held = Assignment.objects.select_related(*parts).get(pk=assignment.pk)
     held.evaluation = evaluation
     return held
@@ -271,6 +271,7 @@ def undo(*, evaluation: Evaluation, user: User, key: UUID) -> Rating:
     last = mine.exclude(kind=RatingKind.UNDO).filter(undone_by=None, imported=False).order_by("-pk").first()
     if last is None:
         raise DeskRefused("nothing_to_undo")
+    last.assignment.evaluation = evaluation
     held = _lock(last.assignment)
     _check_open(held)
     _withdraw(held, last)

@@ -11,7 +11,15 @@ from django.db import transaction
 from evalsite.accounts.models import User
 from judging.people import assignments, selectors
 from judging.people.assignments import assign, lease_end, locked
-from judging.people.models import Assignment, AssignmentState, Evaluation, EvaluationRater, Item
+from judging.people.models import (
+    Assignment,
+    AssignmentState,
+    Evaluation,
+    EvaluationRater,
+    Item,
+    Rating,
+    RatingKind,
+)
 from judging.people.qualification.models import EntryAssignment, QualificationTry
 from judging.people.qualification.selectors import (
     Entry,
@@ -108,6 +116,15 @@ def entry_for(evaluation: Evaluation, user: User) -> Entry | None:
         return None
     rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
     return entry_of(evaluation, rater) if rater else None
+
+
+def entry_after(rating: Rating, user: User) -> Entry | None:
+    """The same after an action of the user's. Who has just rated or skipped an item of the real queue is through: no
+    query."""
+    assignment = rating.assignment
+    if rating.kind != RatingKind.UNDO and not assignment.item.gold:
+        return None
+    return entry_for(assignment.evaluation, user)
 
 
 def desk_progress(evaluation: Evaluation, user: User, entry: Entry | None) -> RaterProgress:

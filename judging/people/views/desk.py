@@ -253,7 +253,7 @@ def _done(
             if feedback
             else {}
         )
-        entry = queue.entry_for(evaluation, signed_in(request))
+        entry = queue.entry_after(rating, signed_in(request))
         undone = [rating.assignment] if rating.kind == "undo" else []
         back = [_fragment(request, evaluation, assignment, entry) for assignment in undone]
         content = {"sentence": saved_sentence(rating, key), **more, **({"items": back} if back else {})}
