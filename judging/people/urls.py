@@ -21,6 +21,7 @@ from judging.people.views import (
     payment,
     states,
     thresholds,
+    trying,
 )
 from judging.people.views import desk as rate
 from judging.people.views import raters as rater_views
@@ -76,6 +77,7 @@ organisers = (
         path("<int:pk>/payment.<str:form>", payment.payment_sheet, name="payment_sheet"),
         path("<int:pk>/items/", evaluations.items, name="items"),
         path("<int:pk>/items/<int:number>/", evaluations.item, name="item"),
+        path("<int:pk>/items/<int:number>/try/", trying.try_item, name="try_item"),
         path("<int:pk>/items/<int:number>/reassign/", evaluations.reassign, name="reassign"),
         path("<int:pk>/items/<int:number>/gold/", gold.use_as_gold, name="use_as_gold"),
         path("<int:pk>/items/<int:number>/gold/change/", gold.change_gold, name="change_gold"),

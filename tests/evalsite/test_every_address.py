@@ -186,7 +186,7 @@ table(
     "people:inviting people:groups people:group "
     "people:new people:gold people:import people:imported people:rename_sides people:schedule "
     "people:thresholds people:payment people:payment_sheet "
-    "people:change_gold people:rater people:guideline people:qualification people:change "
+    "people:change_gold people:try_item people:rater people:guideline people:qualification people:change "
     "people:questions",
 )
 table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judging.core.people.criteria import Criterion, as_shown
@@ -37,8 +38,15 @@ def training_feedback(assignment: Assignment) -> TrainingFeedback | None:
     if not EntryAssignment.objects.filter(assignment=assignment, qualification_try=None).exists():
         return None
     criteria = criteria_for(assignment.evaluation, assignment.item)
+    return feedback_on(assignment, criteria, values_of(assignment.rating.values))
+
+
+def feedback_on(
+    assignment: Assignment, criteria: dict[int, Criterion], own: Mapping[int, Value]
+) -> TrainingFeedback:
+    """The known answers of an item and what was rated (`own`, canonical), with sides as they were shown."""
     first, order = assignment.shown_first, assignment.order
-    own, parts = values_of(assignment.rating.values), []
+    parts = []
     for number, accepted in values_of(assignment.item.gold).items():
         if (criterion := criteria.get(number)) is None:
             continue

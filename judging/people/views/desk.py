@@ -280,12 +280,12 @@ def _page(
     shows = [_desk_item(assignment) for assignment in shown]
     of_item = asks_by_item(evaluation)
     first = values if values is not None else shows[0].values if shows else {}
-    parts = _parts_shown(shows[0].criteria if shows else criteria, first, errors)
+    parts = parts_shown(shows[0].criteria if shows else criteria, first, errors)
     context = {
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,
-        "shows": [(show, _parts_shown(show.criteria, show.values) if of_item else []) for show in shows],
+        "shows": [(show, parts_shown(show.criteria, show.values) if of_item else []) for show in shows],
         "parts": parts,
         "texts": guideline_texts(evaluation),
         "answers": answered_for(evaluation, signed_in(request)),
@@ -307,7 +307,7 @@ def _desk_item(assignment: Assignment) -> DeskItem:
     return desk_item(assignment, criteria_for(assignment.evaluation, assignment.item))
 
 
-def _parts_shown(
+def parts_shown(
     criteria: dict[int, Criterion], values: dict[int, Any], errors: dict[int, str] | None = None
 ) -> list[dict[str, Any]]:
     """What the form asks for, part by part."""
@@ -335,7 +335,7 @@ def _fragment(
     seen = _desk_item(assignment)
     context = {
         "show": seen,
-        "item_parts": _parts_shown(seen.criteria, seen.values) if asks_by_item(evaluation) else [],
+        "item_parts": parts_shown(seen.criteria, seen.values) if asks_by_item(evaluation) else [],
         "evaluation": evaluation,
         "project": evaluation.run.project,
         "run": evaluation.run,
