@@ -29,7 +29,7 @@ from judging.records.models import Run
 from judging.records.seal import sealed_items
 
 JOB = "rater_figures"
-FIGURES = Results(JOB, 1)
+FIGURES = Results(JOB, 2)
 AT_ONCE = 1000  # ratings up to which a page computes them itself
 RECOMPUTE_FACTOR = 20  # a job waits so many times as long as the last computation took, and
 LEAST_WAIT = 15.0  # at least so many seconds

@@ -295,10 +295,7 @@ def _share_not_below(draws: Floats, place: int, margin: float) -> float | None:
 
 def deviation_figures(criterion: Criterion, values: Sequence[RatedValue], threshold: float) -> list[Figure]:
     """Each rater's mean of own value − mean of the others', over items that others rated too, with its 95 % interval by
-    rows (`means.estimate_difference`).
-
-    p: one-sided t test of `|mean| > threshold` with rows − 1 degrees of freedom. Value, interval and p are None with
-    fewer than ten such items.
+    rows: that of the t test with rows − 1 degrees of freedom which `beyond` makes. None with fewer than ten such items.
     """
     gaps: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for item in _by_item(values).values():
@@ -306,13 +303,12 @@ def deviation_figures(criterion: Criterion, values: Sequence[RatedValue], thresh
         for value in item if len(item) > 1 else ():
             others = (total - float(value.value)) / (len(item) - 1)
             gaps[value.rater].append((float(value.value) - others, value.unit))
-    width = _width(criterion)
     figures = []
     for rater, own in gaps.items():
         estimate = None
         if len(own) >= FEWEST_SHARED:
             units: Ints = np.array([unit for _, unit in own], dtype=np.int64)
-            estimate = estimate_difference(np.array([gap for gap, _ in own]), units, width)
+            estimate = estimate_difference(np.array([gap for gap, _ in own]), units)
         figures.append(_deviation(rater, values[0].criterion, len(own), estimate, threshold))
     return figures
 
@@ -327,18 +323,19 @@ def _deviation(rater: int, criterion: int, items: int, estimate: Estimate | None
 
 def beyond(estimate: Estimate, threshold: float) -> float | None:
     """One-sided p for "the mean is at most `threshold` away from 0": `P(T >= (|mean| − threshold) / se)` with clusters
-    − 1 degrees of freedom.
+    − 1 degrees of freedom, but no less than the two-sided p of a mean of 0: with few rows and a low threshold the
+    95 % interval can hold 0 where the one-sided test alone would flag.
 
     Without a spread, that of the exact sign test, `2^-n` over n clusters, or 1 if the mean is not beyond. None with
     fewer than two clusters. Source: t test (Student 1908).
     """
     if estimate.mean is None or estimate.se is None:
         return None
-    excess = abs(estimate.mean) - threshold
+    excess, df = abs(estimate.mean) - threshold, estimate.clusters - 1
     if estimate.se == 0:
         return 2.0**-estimate.clusters if excess > 0 else 1.0
-    half = t_two_sided(excess / estimate.se, estimate.clusters - 1) / 2
-    return half if excess > 0 else 1 - half
+    half = t_two_sided(excess / estimate.se, df) / 2
+    return max(half if excess > 0 else 1 - half, t_two_sided(estimate.mean / estimate.se, df))
 
 
 def _width(criterion: Criterion) -> float:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
+from evalsite.names import join_sentences
 from evalsite.templatetags.show import duration, percent, score
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
@@ -37,7 +38,8 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class FigureLine:
-    """A figure as texts; `limit` says beyond what it stands out, `note` what it does to the candidates' order."""
+    """A figure as texts; `limit` says beyond what it stands out, `note` what a deviation means and does to the
+    candidates' order."""
 
     figure: Figure
     name: str
@@ -193,11 +195,20 @@ def _value_of(figure: Figure) -> str:
 
 
 def _note_of(figure: Figure) -> str:
-    if figure.reorders is None:
+    if figure.name != "deviation" or not figure.value:
         return ""
-    if figure.reorders:
-        return _("Without it the candidates stand in another order.")
-    return _("The candidates' order stays the same without it.")
+    by = {"n": score(abs(figure.value), 2)}
+    text = (
+        _("%(n)s stricter than the others.") if figure.value < 0 else _("%(n)s more lenient than the others.")
+    )
+    sentences = [text % by]
+    if figure.reorders is not None:
+        same, other = (
+            _("The candidates' order stays the same without it."),
+            _("Without it the candidates stand in another order."),
+        )
+        sentences.append(other if figure.reorders else same)
+    return join_sentences(sentences)
 
 
 def _limit_of(figure: Figure) -> str:

@@ -191,3 +191,12 @@ def test_a_threshold_that_an_organiser_sets_decides_what_stands_out(
     assert api.get(path).json()["side"] == 1
     assert api.post(path, {"side": 0.7}).json()["side"] == 0.7
     assert api.post(path, {"side": 7}).status_code == 422
+
+
+def test_a_raters_page_says_what_a_deviation_means(
+    evaluation: Evaluation, alice: User, client_of: ClientOf
+) -> None:
+    lenient = evaluation.raters.get(pseudonym="R6")
+    page = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/raters/{lenient.pk}/").text
+    assert "2 more lenient than the others." in page
+    assert "The candidates' order stays the same without it." not in page  # there is only one

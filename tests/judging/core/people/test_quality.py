@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from judging.core.people.criteria import Criterion
 from judging.core.people.quality import (
+    FLAGGED,
     Figure,
     RatedValue,
     StudyRatings,
@@ -135,6 +137,24 @@ def test_a_strict_rater_deviates_from_the_mean_of_the_others() -> None:
     assert figure.low < -5 / 3 < figure.high < -0.5
     assert figure.p is not None
     assert figure.p < 0.001
+
+
+def test_the_same_deviation_on_every_item_has_no_interval() -> None:
+    figure = by_rater(deviation_figures(FIVE, rated({1: [3] * 10, 2: [4] * 10, 3: [4] * 10}), 0.5))[1]
+    assert (figure.value, figure.low, figure.high, figure.p) == (-1.0, None, None, 2**-10)
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("rows", [3, 4, 10])
+def test_a_deviation_beyond_its_threshold_has_an_interval_without_0(rows: int, threshold: float) -> None:
+    chance = random.Random(rows)
+    for _study in range(50):
+        own = [chance.choice((1, 2, 3, 4)) for _item in range(12)]
+        values = rated({1: own, 2: [4] * 12, 3: [3] * 12}, 12 // rows)
+        figure = by_rater(deviation_figures(FIVE, values, threshold))[1]
+        holds_0 = figure.low is None or figure.high is None or figure.low <= 0 <= figure.high
+        assert figure.p is not None
+        assert not (holds_0 and figure.p <= FLAGGED)
 
 
 def test_a_deviation_over_fewer_than_ten_shared_items_is_not_said() -> None:
