@@ -253,6 +253,16 @@ def _are_few(texts: Counter[str]) -> bool:
     return short and 1 < len(texts) <= MOST_VALUES and len(texts) < texts.total()
 
 
+def refuse_names(evaluation: Evaluation, texts: list[str]) -> None:
+    """Raise ValidationError if a text for raters contains the name of a candidate, which would unblind them."""
+    for name in evaluation.run.run_candidates.values_list("candidate__name", flat=True):
+        if any(is_named(name, text) for text in texts):
+            raise ValidationError(
+                _("Raters can read this text, and it contains the model name %(name)s. Remove the name.")
+                % {"name": name}
+            )
+
+
 def is_named(name: str, text: str) -> bool:
     """Whether a text contains a model's name as a separate word, ignoring case and separators. Single letters don't
     count."""

@@ -338,7 +338,7 @@ def _with_proposed_names(data: QueryDict, version: Version) -> QueryDict:
 
 def refuse_model_names(form: forms.Form, names: list[str]) -> None:
     """Add an error to texts that raters read if they contain a model's name."""
-    for field in ("name", "guideline"):
+    for field in ("name", "guideline", "categories"):
         text = str(form.cleaned_data.get(field) or "")
         if named := next((name for name in names if is_named(name, text)), ""):
             problem = gettext(

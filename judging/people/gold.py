@@ -22,6 +22,7 @@ from judging.core.people.parts import UnknownLine
 from judging.core.people.spans import MOST_SPANS, SEVERITIES, text_of_records
 from judging.core.values import Value
 from judging.people.assignments import audit, locked, release
+from judging.people.blindness import refuse_names
 from judging.people.item_criteria import criteria_for, judgements_each, ranking_by_name
 from judging.people.labels import problems_of
 from judging.people.models import Assignment, AssignmentState, Evaluation, Item, Scheme
@@ -126,8 +127,11 @@ def gold_of_item(evaluation: Evaluation, item: Item, values: Mapping[str, Any], 
 
     Instead of a value there may be a list of accepted ones, the expected one first, or {"value": 4, "within": 1}, which
     also accepts what is one step away. A ranking may be {candidate: place}. Spans are records or their text; `within`
-    is how far the sum may be off. Raises ValidationError with a message for users.
+    is how far the sum may be off. Raises ValidationError with a message for users, also for a reason that names a
+    candidate: raters read it in training.
     """
+    if reason.strip():
+        refuse_names(evaluation, [reason])
     criteria = criteria_for(evaluation, item)
     if item.is_ranked:
         values = {name: _by_position(item, sent) for name, sent in values.items()}

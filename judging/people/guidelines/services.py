@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.people.assignments import audit, locked
-from judging.people.blindness import is_named
+from judging.people.blindness import refuse_names
 from judging.people.guidelines.models import GuidelineVersion
 from judging.people.guidelines.repeats import version_repeats_add
 from judging.people.judgements import figures_change
@@ -96,16 +96,6 @@ def _checked(evaluation: Evaluation, texts: GuidelineTexts, seen: int) -> Guidel
         raise ValidationError(_("A text has at most %(n)s characters.") % {"n": LONGEST_GUIDELINE})
     refuse_names(evaluation, [texts.guideline, *own.values()])
     return texts
-
-
-def refuse_names(evaluation: Evaluation, texts: list[str]) -> None:
-    """Raise ValidationError if a text for raters contains the name of a candidate, which would unblind them."""
-    for name in evaluation.run.run_candidates.values_list("candidate__name", flat=True):
-        if any(is_named(name, text) for text in texts):
-            raise ValidationError(
-                _("Raters can read this text, and it contains the model name %(name)s. Remove the name.")
-                % {"name": name}
-            )
 
 
 def _clean(text: str) -> str:

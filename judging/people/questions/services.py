@@ -12,7 +12,7 @@ from evalsite import clock
 from evalsite.accounts.models import User
 from evalsite.audit import Action
 from judging.people.assignments import audit, locked
-from judging.people.guidelines.services import refuse_names
+from judging.people.blindness import refuse_names
 from judging.people.models import Assignment
 from judging.people.questions.models import Question
 from judging.records.json_text import storable

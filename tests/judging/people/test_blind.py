@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.urls import resolve
 
 from datasets.models import Candidate, Response
 from evalsite.accounts.models import Project, User
@@ -18,6 +19,7 @@ from judging.people.models import Assignment, Evaluation
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation
 from tests.make import a_version
+from tests.routes import routes
 
 pytestmark = pytest.mark.django_db
 MODELS = ("one", "two", "three")
@@ -42,7 +44,7 @@ def evaluation(project: Project, rita: User) -> Evaluation:
 
 
 def asked(client: Client, evaluation: Evaluation, user: User, value: str = "A>B") -> Iterator[Any]:
-    """Responses of every URL a rater can use, and of some that are forbidden or broken."""
+    """Responses of every URL of the desk and of raters' lists, and of some that are forbidden or broken."""
     base = f"/p/physics/desk/{evaluation.run_id}/"
     held, other = assignments.claim(evaluation=evaluation, user=user)
     give(held, value)
@@ -58,6 +60,13 @@ def asked(client: Client, evaluation: Evaluation, user: User, value: str = "A>B"
         "/nowhere/",
     ):
         yield client.get(address)
+    for address in ("/inbox/", "/search/?q=secret", f"{base}guideline/", f"{base}more/"):
+        yield client.get(address)
+    for address in (f"{own}question/", f"{base}guideline/understood/", f"{base}more/", f"{base}give-back/"):
+        yield client.post(address, {"text": "Which one?", "version": 1})
+    yield client.post(f"/p/physics/rating/{evaluation.run_id}/join/")
+    for name in ("verdict", "skip", "draft"):
+        yield client.post(f"{base}{other.pk}/{name}/", {})
     for address in (f"{own}verdict/", f"{own}draft/", f"{own}skip/", f"{base}undo/"):
         yield client.post(address, {})
         yield client.post(address, body)
@@ -82,6 +91,9 @@ def test_no_answer_to_a_rater_names_a_model(evaluation: Evaluation, rita: User, 
     ]
     assert [(path, secret) for path, text in found for secret in SECRETS if secret in text] == []
     assert any("answer 0" in text or "answer 1" in text for _, text in found)
+    names = {resolve(path).view_name for path, _ in found if "/desk/" in path or "/rating/" in path}
+    of_raters = {name for name in routes() if name.startswith(("desk:", "rating:"))}
+    assert of_raters - names == set()  # a new page of theirs is asked too
 
 
 def test_no_answer_to_a_rater_who_ranks_names_a_model(

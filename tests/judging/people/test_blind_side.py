@@ -133,12 +133,18 @@ def held_on_page(evaluation: Evaluation, rater: EvaluationRater) -> Iterator[Sho
 
 
 def exchanged(evaluation: Evaluation, held: Assignment) -> Iterator[str]:
-    """The plain forms of all answers about an item: differences, draft, verdict, undo, skip, earlier items."""
+    """The plain forms of all answers about an item: differences, draft, question, verdict, undo, skip, earlier items,
+    and of the other addresses of the desk."""
     client = signed_in(held.rater)
     own = address(evaluation, held.token)
     sent: dict[str, Any] = {"v0": "1", "comment": "", "attempt": "0", "seconds": "3"}
     yield plain(client.get(f"{own}difference/", headers=JSON).text)
     yield plain(client.post(f"{own}draft/", sent, headers=JSON).text)
+    asked = {"text": "Which one?", "key": uuid4()}
+    yield plain(client.post(f"{own}question/", asked, headers=JSON).text)
+    yield plain(client.get(address(evaluation, "guideline"), headers=JSON).text)
+    yield plain(client.post(address(evaluation, "guideline", "understood"), {"version": "1"}).text)
+    yield plain(client.get(address(evaluation, "more")).text)
     yield plain(client.post(f"{own}verdict/", {**sent, "key": uuid4()}, headers=JSON).text)
     yield plain(client.get(own, headers=JSON).text)
     yield plain(client.get(address(evaluation, "mine")).text)

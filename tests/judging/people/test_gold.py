@@ -154,3 +154,9 @@ def test_gold_is_kept_by_the_api(evaluation: Evaluation, alice: User) -> None:
     assert api.post(one, {"values": {"quality": 2}}).json()["values"] == {"quality": 2}
     assert api.client.delete(f"/api/v1/{one}", headers=api.headers).status_code == 204
     assert [entry["removed"] for entry in api.get(path).json()["items"]] == [True]
+
+
+def test_a_reason_that_names_a_candidate_is_refused(evaluation: Evaluation) -> None:
+    items, wrong = gold_read(evaluation, line(1, 4, reason="Alpha left out a fact."))
+    assert not items
+    assert "alpha" in wrong[0].why
