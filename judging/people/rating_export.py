@@ -29,8 +29,8 @@ _BATCH = 500
 VALUE, DECIDED, OUTCOME, SPANS = "value: ", "adjudicated: ", "outcome: ", "spans: "
 """Prefixes of the columns of criteria in CSV."""
 LATER_COLUMNS = ("guideline_version", "set_aside", "stage", "id", "kind", "skipped")
-TEXTS = ("question", "response", "other_response")
-"""Columns of CSV after those by which our tables are recognised."""
+TEXTS = ("question", "response", "other_response", "further_responses")
+"""Columns of CSV after those by which our tables are recognised. The last one only where answers are ranked."""
 
 
 def records(
@@ -251,11 +251,16 @@ def _row_id(row: Row) -> Any:
     return identity if isinstance(identity, str | int) else None
 
 
-def _texts(evaluation: Evaluation, item: Item) -> dict[str, str]:
-    """The question and the answers, as texts."""
+def _texts(evaluation: Evaluation, item: Item) -> dict[str, Any]:
+    """The question and the answers as texts, of ranked ones the third and later in a list."""
     question = str(data_of(item.row.raw, evaluation.run.version.format)["question"] or "")
-    answers = [str(response_data(answer.raw)["content"]) for answer in item.answers]
-    return dict(zip(TEXTS, [question, *answers, ""], strict=False))
+    first, *others = [str(response_data(answer.raw)["content"]) for answer in item.answers]
+    texts = [question, first, *(others[:1] or [""]), others[1:]]
+    return dict(zip(_text_columns(evaluation), texts, strict=False))
+
+
+def _text_columns(evaluation: Evaluation) -> tuple[str, ...]:
+    return TEXTS if evaluation.scheme == Scheme.RANK else TEXTS[:-1]
 
 
 def jsonl_lines(
@@ -275,14 +280,14 @@ def csv_lines(
     evaluation: Evaluation, *, names: bool = False, history: bool = False, texts: bool = False
 ) -> Iterator[bytes]:
     """The same as a table for spreadsheets, with a column for each criterion. UTF-8 with a byte order mark."""
-    columns = (*RATING_COLUMNS, *LATER_COLUMNS, *(TEXTS if texts else ()))
+    columns = (*RATING_COLUMNS, *LATER_COLUMNS, *(_text_columns(evaluation) if texts else ()))
     criteria = [criterion.name for criterion in evaluation.criteria.values()]
     marked = [criterion.name for criterion in evaluation.criteria.values() if criterion.marks_spans]
     heads = [prefix + name for prefix in (VALUE, DECIDED, OUTCOME) for name in criteria] + ["shown_order"]
     heads += [prefix + name for prefix in (SPANS, DECIDED + SPANS) for name in marked]
     rows = (
         [
-            *(record[column] for column in columns),
+            *(_cell(record[column]) for column in columns),
             *(_cell(record["values"].get(name)) for name in criteria),
             *(_cell((record["adjudicated"] or {}).get(name)) for name in criteria),
             *((record["outcome"] or {}).get(name) for name in criteria),
