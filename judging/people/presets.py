@@ -126,7 +126,18 @@ def presets_of(version: Version) -> list[Preset]:
         codes.sort(key=lambda code: code == Scheme.VERSIONS)
     else:
         codes.sort(key=lambda code: (code not in ONE_AT_A_TIME) != legacy)
-    return [_PRESETS[code] for code in codes]
+    presets = [_PRESETS[code] for code in codes]
+    return [_with_limit(preset, candidates) for preset in presets]
+
+
+def _with_limit(preset: Preset, candidates: int) -> Preset:
+    """Where there are more candidates than can be ranked, the preset says so before they are chosen."""
+    if preset.code != Scheme.RANK or candidates <= MOST_RANKED:
+        return preset
+    text = _(
+        "Choose at most six of the %(n)s candidates. Their answers to a row are put in order; ties are allowed."
+    )
+    return replace(preset, help=text % {"n": candidates})
 
 
 def criteria_of_run(run: Run) -> list[Criterion]:

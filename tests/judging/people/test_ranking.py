@@ -311,3 +311,27 @@ def test_repeats_under_a_new_guideline_have_all_answers(
     guideline_change(evaluation=evaluation, texts=texts, seen=1, by=alice)
     repeat = Item.objects.get(evaluation=evaluation, repeat_of__isnull=False)
     assert repeat.candidate_names == list(MODELS)
+
+
+def test_an_export_has_the_texts_of_all_ranked_answers(evaluation: Evaluation, rita: User) -> None:
+    give(held(evaluation, rita), "1,2,3")
+    (line,) = lines_of(evaluation, texts=True)
+    answers = [json.loads(answer.raw)["content"] for answer in Item.objects.get().answers]
+    assert [line["response"], line["other_response"], *line["further_responses"]] == answers
+    assert (
+        json.dumps(answers[2:], ensure_ascii=False).replace('"', '""')
+        in b"".join(csv_lines(evaluation, texts=True)).decode()
+    )
+
+
+def test_of_more_than_six_candidates_the_form_says_so_before_and_in_the_preview(
+    project: Project, rita: User, alice: User, client_of: ClientOf
+) -> None:
+    version = answered(a_version(project, rows=1, models=[f"model {n}" for n in range(8)]))
+    client, form = client_of(alice), sent(version, [rita], kind="rank")
+    page = client.get(f"/p/physics/evaluations/new/?version={version.pk}").text
+    assert "at most six of the 8 candidates" in page
+    preview = client.get(
+        "/p/physics/evaluations/new/", form | {"part": "preview"}, headers={"HX-Request": "true"}
+    )
+    assert "Choose three to six candidates to rank." in preview.text
