@@ -268,3 +268,13 @@ def test_every_page_of_the_evaluation_opens(
     rater = marked.raters.order_by("pk")[0].pk
     base = f"/p/physics/evaluations/{marked.run_id}/"
     assert client_of(alice).get(base + address.format(rater=rater)).status_code == 200
+
+
+def test_pages_with_agreement_say_that_it_is_of_sums(
+    marked: Evaluation, alice: User, client_of: ClientOf
+) -> None:
+    client, address = client_of(alice), f"/p/physics/evaluations/{marked.run_id}/"
+    rater = marked.raters.order_by("pk")[0]
+    result = f"/p/physics/runs/{marked.run_id}/people-result/"
+    pages = [client.get(page).text for page in (f"{address}raters/{rater.pk}/", f"{address}items/", result)]
+    assert ["which passages they marked is not compared" in page for page in pages] == [True] * 3
