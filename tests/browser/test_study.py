@@ -67,7 +67,7 @@ def test_five_people_walk_a_study_to_its_payment_sheet(
     page = enter(adam, f"{address}inviting/")
     page.fill("[name=text]", "Rita\nRavi\nDora Lind <dora@x.example>")
     page.get_by_role("button", name="Check the list").click()
-    page.get_by_role("button", name="Make 1 link, add 2 members").click()
+    page.get_by_role("button", name="Create 1 link, add 2 members").click()
     link = page.locator("code", has_text="/join/").inner_text()
 
     page.context.clear_cookies()

@@ -23,7 +23,7 @@ from judging.people.selectors import possible_raters
 
 State = Literal["new", "again", "member", "rater", "wrong"]
 """What becomes of a line: a link (`again`: a new one, because the first is not used yet), an addition, nothing because
-the person rates here already, or nothing because of what is wrong."""
+the person is a rater here already, or nothing because of what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def test_open_questions_and_ratings_that_nobody_covers_need_attention(
     assert attention_of(page)[evaluation.pk] == Attention(questions=1, uncovered=2)
     shown = client_of(alice).get("/p/physics/evaluations/").text
     assert "1 open question" in shown
-    assert "2 ratings are covered by nobody" in shown
+    assert "2 ratings exceed all raters" in shown
 
 
 @pytest.mark.django_db

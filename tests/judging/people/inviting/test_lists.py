@@ -47,11 +47,11 @@ def test_the_preview_says_who_is_who_and_makes_nothing(
         (6, "wrong"),
     ]
     for sentence in (
-        "gets a link that works once",
+        "gets a one-time link",
         "is a member without the role rater".capitalize(),
         "This is not a mail address",
         "The same person as on line 3",
-        "Make 2 links",
+        "Create 2 links",
         "add 1 member",
     ):
         assert sentence in page.text
@@ -127,7 +127,10 @@ def test_an_organiser_adds_members_and_sees_who_makes_links(
     client_of: ClientOf, evaluation: Evaluation, cast: dict[str, User]
 ) -> None:
     client = client_of(cast["alice"])
-    assert "those who manage the project (Adam)" in client.get(address(evaluation)).text
+    assert (
+        "Only project administrators can create links and accounts (Adam)"
+        in client.get(address(evaluation)).text
+    )
     page = client.post(address(evaluation) + "list/", {"text": LIST, "days": 14})
     assert "2 people aren't members and get no link from you" in page.text.replace("&#x27;", "'")
     text = make(client_of, cast["alice"], evaluation)

@@ -172,7 +172,7 @@ def test_a_raised_number_is_told_on_the_desk_and_can_be_agreed_to(
     quota_change(evaluation=evaluation, quota=3, by=adam)
     assert "now up to 3 items" in client.get(desk).text
     assert "now up to 3 items" in client.get("/p/physics/rating/").text
-    assert "at most 2 items. Now up to 3" in client.get(desk + "more/").text
+    assert "at most 2 items. Each rater is now asked to rate up to 3." in client.get(desk + "more/").text
     rate_all(evaluation, rita, "A>B")
     assert evaluation.raters.get().assignments.filter(state="rated").count() == 2
     client.post(desk + "more/")
@@ -187,13 +187,13 @@ def test_the_quota_is_set_and_ratings_that_nobody_covers_are_named(
     raters_add(evaluation=evaluation, users=[rita])
     client = client_of(alice)
     asked = client.post(address(evaluation, "quota/"), {"quota-quota": "1"}).text
-    assert "From now on, items a rater at most: 1." in asked
+    assert "From now on, items per rater at most: 1." in asked
     assert Evaluation.objects.get().quota is None
     sent = {"quota-quota": "1", "confirmed": "1"}
     page = client.post(address(evaluation, "quota/"), sent, follow=True).text
-    assert "3 ratings are covered by nobody" in page
+    assert "3 ratings exceed all raters" in page
     detail = f"/p/physics/evaluations/{evaluation.run_id}/"
-    assert "3 ratings are covered by nobody" in client.get(detail).text
+    assert "3 ratings exceed all raters" in client.get(detail).text
     assert client.post(address(evaluation, "quota/"), {"quota-quota": "0"}).status_code == 422
     client.post(address(evaluation, "quota/"), {"quota-quota": "", "confirmed": "1"})
     assert Evaluation.objects.get().quota is None
