@@ -23,7 +23,7 @@ from judging.people.guidelines.models import GuidelineReading
 from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Assignment, Evaluation, Rating
 from judging.people.qualification.services import qualification_change
-from judging.people.services import evaluation_close
+from judging.people.services import evaluation_close, evaluation_reopen
 from judging.records.models import Judgement
 from tests.browser.targets import small_targets
 from tests.browser.waiting import until
@@ -534,6 +534,47 @@ def test_two_tabs_make_one_verdict(desk: Callable[..., Page], rita: User) -> Non
     assert [json.loads(each.values) for each in Rating.objects.filter(assignment__token=same)] == [
         {"0": "A>>B" if Assignment.objects.get(token=same).shown_first == 1 else "B>>A"}
     ]
+    other.keyboard.press("p")
+    other.locator(f"[data-earlier='{same}']").click()
+    expect(other.get_by_text("was not submitted")).to_be_visible()
+    expect(other.get_by_label("B much better")).to_be_checked()
+
+
+def test_a_change_that_meets_a_closed_evaluation_is_filled_in_when_it_is_reopened(
+    desk: Callable[..., Page], alice: User, console: list[str]
+) -> None:
+    page = desk(rows=2)
+    first = item_of(page)
+    give(page, "2", "Enter")
+    sent(page)
+    page.keyboard.press("p")
+    page.locator(f"[data-earlier='{first}']").click()
+    expect(page.locator(f"#item-{first}")).to_be_visible()
+    evaluation_close(evaluation=Evaluation.objects.get(), by=alice)
+    page.locator("textarea[name=comment]").fill("on second thought")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="This evaluation was closed")).to_be_visible()
+    sent(page)
+    evaluation_reopen(evaluation=Evaluation.objects.get(), by=alice)
+    page.goto(f"{page.url.split('/desk/')[0]}/desk/{Evaluation.objects.get().run_id}/{first}/")
+    expect(page.locator("textarea[name=comment]")).to_have_value("on second thought")
+    console.clear()
+
+
+def test_what_was_typed_offline_is_there_when_the_page_is_opened_again(
+    desk: Callable[..., Page], console: list[str]
+) -> None:
+    page = desk(rows=2)
+    first, address = item_of(page), page.url
+    page.context.set_offline(True)
+    page.keyboard.press("c")
+    page.keyboard.type("half a thought")
+    page.goto("about:blank")
+    page.context.set_offline(False)
+    page.goto(address)
+    expect(page.locator(f"#item-{first}")).to_be_visible()
+    expect(page.locator("textarea[name=comment]")).to_have_value("half a thought")
+    console.clear()
 
 
 def test_the_next_item_is_there_before_the_server_has_answered(desk: Callable[..., Page]) -> None:
