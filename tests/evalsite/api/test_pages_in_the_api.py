@@ -151,7 +151,8 @@ FOR_PEOPLE_ONLY = {
     "raters rate with their own hands": (
         "rating:queue rating:join desk:more desk:page desk:items desk:mine desk:guideline desk:undo "
         "desk:give_back desk:understood desk:item desk:difference desk:question desk:verdict desk:skip desk:draft "
-        "desk:verdict_by_number desk:skip_by_number desk:draft_by_number people:leave people:reassign"
+        "desk:verdict_by_number desk:skip_by_number desk:draft_by_number people:try_item people:leave "
+        "people:reassign"
     ),
     "reading and settling item by item": (
         "people:inbox people:adjudicate look:new look:go_on look:answer look:note look:create_group look:move "
