@@ -55,6 +55,6 @@ class HookTable(Mapping[str, T]):
     def __len__(self) -> int:
         return len(self._paths)
 
-    @cached_property
+    @property
     def _paths(self) -> dict[str, str]:
         return {key: path for paths in provided(self.name) for key, path in paths.items()}

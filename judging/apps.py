@@ -53,6 +53,16 @@ class JudgingConfig(AppConfig):
         "evalsite.storage.completeness.has_encrypted": ("judging.endpoints.selectors.any_encrypted",),
         "evalsite.webhooks.turned_off": ("judging.teamwork.inbox.notify_webhook_off",),
         "judging.endpoints.selectors.metrics_using": ("judging.metrics.selectors.metrics_that_use",),
+        "judging.filters.judgement_filter.FURTHER": {
+            "criterion": "judging.filters.criteria.CRITERION",
+            "tag": "judging.teamwork.filters.TAG",
+            "flagged": "judging.teamwork.filters.FLAGGED",
+            "assigned": "judging.teamwork.filters.ASSIGNED",
+            "excluded": "judging.teamwork.filters.EXCLUDED",
+            "commented": "judging.teamwork.filters.COMMENTED",
+            "differs": "judging.people.disagreement.DISAGREEMENT",
+            "disputed": "judging.reports.disputed_criteria.DISPUTED",
+        },
         "judging.metrics.editor.scripts.reply_history": ("judging.runs.rerun.parser_trial.RUN_REPLIES",),
         "judging.metrics.editor.starting_points.starting_points": {
             "group": "judging.look.judge_from_group.GROUP_START"
@@ -79,11 +89,6 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from evalsite import api
         from judging import checks  # noqa: F401 - registers itself
-        from judging.filters.criteria import CRITERION
-        from judging.filters.judgement_filter import register
-        from judging.people.disagreement import DISAGREEMENT
-        from judging.reports.disputed_criteria import DISPUTED
-        from judging.teamwork.filters import FILTERS
 
         api.modules += [
             "judging.endpoints.api",
@@ -104,7 +109,6 @@ class JudgingConfig(AppConfig):
             "judging.trust.api",
         ]
         api.takes_files |= {"api:results_import", "api:evaluation_ratings"}
-        register(CRITERION, *FILTERS, DISAGREEMENT, DISPUTED)
         # This is the last app. What was imported stays, and no later collection needs to search it.
         gc.freeze()
         gc.enable()  # manage.py turned it off

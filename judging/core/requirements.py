@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalsite.rounding import significant
-from judging.core.statistics.licence import USES
+from judging.core.statistics.uses import USES
 
 Standing = Literal["met", "not_met", "undecided"]
 MET: Standing = "met"

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.http import urlencode
 
+from evalsite.hooks import HookTable
 from judging.filters.row_filters import RowFilter
 from judging.records.models import JudgementState, Run
 
@@ -43,12 +44,8 @@ class FurtherFilter:
     hidden: Callable[[HttpRequest, Run], bool] = lambda request, run: False
 
 
-FURTHER: dict[str, FurtherFilter] = {}
-"""The further filters by name, in menu order. Added by `register` (JudgingConfig.ready)."""
-
-
-def register(*filters: FurtherFilter) -> None:
-    FURTHER.update({further.name: further for further in filters})
+FURTHER: HookTable[FurtherFilter] = HookTable("judging.filters.judgement_filter.FURTHER")
+"""The further filters by name, in menu order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

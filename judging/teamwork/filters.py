@@ -56,22 +56,20 @@ def _named(names: Callable[[], list[str]]) -> forms.Field:
     return forms.CharField(max_length=150, widget=forms.Select(choices=choices))  # type: ignore[arg-type]
 
 
-FILTERS = (
-    FurtherFilter(
-        name="tag",
-        label=_("Tag"),
-        field=lambda run: _named(lambda: tag_names(run=run)),
-        condition=lambda run, value: _of(run, _marks(run, MarkKind.TAG, name=value)),
-        offered=lambda run: _marks(run, MarkKind.TAG).exclude(name=FLAG).exists(),
-    ),
-    _yes_filter("flagged", _("Flagged by reviewer"), lambda run: _marks(run, MarkKind.TAG, name=FLAG)),
-    FurtherFilter(
-        name="assigned",
-        label=_("Assigned to"),
-        field=lambda run: _named(lambda: assignees_of(run)),
-        condition=lambda run, value: _of(run, _marks(run, MarkKind.ASSIGNED, user__username=value)),
-        offered=lambda run: _marks(run, MarkKind.ASSIGNED).exists(),
-    ),
-    _yes_filter("excluded", _("Excluded from figures"), exclusions_of),
-    _yes_filter("commented", _("Commented"), lambda run: Comment.objects.filter(run=run)),
+TAG = FurtherFilter(
+    name="tag",
+    label=_("Tag"),
+    field=lambda run: _named(lambda: tag_names(run=run)),
+    condition=lambda run, value: _of(run, _marks(run, MarkKind.TAG, name=value)),
+    offered=lambda run: _marks(run, MarkKind.TAG).exclude(name=FLAG).exists(),
 )
+FLAGGED = _yes_filter("flagged", _("Flagged by reviewer"), lambda run: _marks(run, MarkKind.TAG, name=FLAG))
+ASSIGNED = FurtherFilter(
+    name="assigned",
+    label=_("Assigned to"),
+    field=lambda run: _named(lambda: assignees_of(run)),
+    condition=lambda run, value: _of(run, _marks(run, MarkKind.ASSIGNED, user__username=value)),
+    offered=lambda run: _marks(run, MarkKind.ASSIGNED).exists(),
+)
+EXCLUDED = _yes_filter("excluded", _("Excluded from figures"), exclusions_of)
+COMMENTED = _yes_filter("commented", _("Commented"), lambda run: Comment.objects.filter(run=run))

@@ -9,7 +9,8 @@ from typing import Any
 from datasets.core.kinds import CHECKLIST
 from evalsite.rounding import rounded
 from judging.core.metric_definition import MetricDefinition
-from judging.core.statistics.licence import FEWEST_OF_LABEL, FEWEST_TEST_ROWS, USES, Thresholds
+from judging.core.statistics.licence import FEWEST_OF_LABEL, FEWEST_TEST_ROWS
+from judging.core.statistics.uses import USES, Thresholds
 from judging.trust.models import Licence, LicenceState
 from judging.trust.selectors import licence_state
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from datasets.models import Dataset, Version
 from evalsite.accounts.models import Project, User
-from judging.core.statistics.licence import Thresholds
+from judging.core.statistics.uses import Thresholds
 from judging.endpoints.models import Endpoint
 from judging.look.models import Look, NoteGroup
 from judging.metrics.models import Metric, MetricVersion, ModelDraft

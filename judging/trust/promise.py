@@ -9,16 +9,8 @@ from dataclasses import dataclass
 from datasets.core.kinds import CHECKLIST
 from judging.core.licensing import Sizes, judged_as
 from judging.core.metric_definition import MetricDefinition
-from judging.core.statistics.licence import (
-    FEWEST_TEST_ROWS,
-    UNMEASURED_SECONDS,
-    USES,
-    Judged,
-    Prospect,
-    Thresholds,
-    Use,
-    prospect,
-)
+from judging.core.statistics.licence import FEWEST_TEST_ROWS, UNMEASURED_SECONDS, Judged, Prospect, prospect
+from judging.core.statistics.uses import USES, Thresholds, Use
 from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import Metric
 from judging.people.progress import pace_of

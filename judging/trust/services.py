@@ -31,13 +31,13 @@ from judging.core.licensing import (
 )
 from judging.core.statistics.licence import (
     LicenceFigures,
-    Thresholds,
     gap,
     licence_figures,
     use_allowed,
     with_kappa_interval,
 )
 from judging.core.statistics.means import Rate
+from judging.core.statistics.uses import Thresholds
 from judging.core.values import Value
 from judging.metrics.models import Metric, MetricVersion
 from judging.people.models import Evaluation, Item

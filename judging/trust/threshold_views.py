@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from evalsite import access
 from evalsite.access import May, signed_in
-from judging.core.statistics.licence import Thresholds
+from judging.core.statistics.uses import Thresholds
 from judging.trust.services import fingerprints_suspend, thresholds_change, thresholds_of
 
 

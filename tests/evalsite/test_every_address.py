@@ -30,7 +30,8 @@ from evalsite.webhooks.models import Delivery
 from evalsite.webhooks.services import webhook_create
 from judging.core.licensing import Sizes
 from judging.core.metric_definition import MetricDefinition
-from judging.core.statistics.licence import Thresholds, licence_figures
+from judging.core.statistics.licence import licence_figures
+from judging.core.statistics.uses import Thresholds
 from judging.endpoints.models import Endpoint
 from judging.look.groups import group_create
 from judging.look.models import GroupProposal, Look, LookAnswer, SetAside

@@ -20,7 +20,8 @@ from evalsite.webhooks.kinds import Event
 from evalsite.webhooks.models import Delivery, Webhook
 from evalsite.webhooks.services import webhook_create
 from judging.core.metric_definition import MetricDefinition
-from judging.core.statistics.licence import Thresholds, licence_figures
+from judging.core.statistics.licence import licence_figures
+from judging.core.statistics.uses import Thresholds
 from judging.engine import stopping
 from judging.metrics.models import MetricVersion
 from judging.metrics.services import metric_create, metric_edit, renamed

@@ -18,9 +18,10 @@ from judging.core.statistics.carried_over import (
     prevalence,
 )
 from judging.core.statistics.correction import Correction, Labelled, correct
-from judging.core.statistics.licence import Thresholds, licence_figures, use_allowed
+from judging.core.statistics.licence import licence_figures, use_allowed
 from judging.core.statistics.looking import QUIET_FAILURES, unseen_share
 from judging.core.statistics.means import Rate
+from judging.core.statistics.uses import Thresholds
 from tools.bench import Figure, command_line
 
 DRAWS = 4000

@@ -23,9 +23,8 @@ from .agreement import (
 from .intervals import wilson
 from .means import Estimate, Rate, estimate_difference, rate_difference, rate_of
 from .numeric import DRAWS, LEVEL, UPPER, Draws, Floats, Ints, normal_quantile
+from .uses import USES, Thresholds, Use
 
-Use = Literal["exploring", "trends", "gates"]
-USES: tuple[Use, ...] = ("exploring", "trends", "gates")
 Judged = Literal["passes", "ordered", "labels"]
 """What the values are: pass or fail, criteria too; scores and directions of comparisons; labels without an order."""
 FEWEST_TEST_ROWS = 20
@@ -35,22 +34,6 @@ RARER_VERDICTS = 40
 """How many of the rarer verdict a test should hold to allow gates."""
 UNMEASURED_SECONDS = 30.0
 """Of rating an item, until ten ratings have been measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """The least lower bounds of both rates, or of kappa, for each use beyond exploring."""
-
-    trends_rate: float = 0.6
-    trends_kappa: float = 0.5
-    gates_rate: float = 0.8
-    gates_kappa: float = 0.7
-
-    def rate(self, use: Use) -> float:
-        return {"exploring": 0.0, "trends": self.trends_rate, "gates": self.gates_rate}[use]
-
-    def kappa(self, use: Use) -> float:
-        return {"exploring": -1.0, "trends": self.trends_kappa, "gates": self.gates_kappa}[use]
 
 
 @dataclass(frozen=True, slots=True)

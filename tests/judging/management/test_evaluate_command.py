@@ -17,7 +17,8 @@ from judging.core.judges.scripted import ScriptedJudge
 from judging.core.licensing import definition_hash
 from judging.core.metric_definition import MetricDefinition
 from judging.core.requirements import decide, parse_requirement
-from judging.core.statistics.licence import Thresholds, licence_figures
+from judging.core.statistics.licence import licence_figures
+from judging.core.statistics.uses import Thresholds
 from judging.management.command_line import CannotStart
 from judging.management.commands.evaluate import (
     document,

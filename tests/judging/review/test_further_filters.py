@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django import forms
+from django.apps import apps
 from django.db.models import Q
 
 from evalsite.accounts.models import Project, User
 from judging.filters.conditions import matching
-from judging.filters.judgement_filter import FURTHER, Filters, FurtherFilter, register
+from judging.filters.judgement_filter import FURTHER, Filters, FurtherFilter
 from judging.records.models import Judgement, Run
 from tests.conftest import ClientOf
 from tests.judging.judged import a_judged_run, said
@@ -24,26 +23,24 @@ def run(project: Project) -> Run:
     return a_judged_run(project, lambda place: said(place % 10 + 1), rows=30)
 
 
+def half(run: Run, value: str) -> Q:
+    positions = range(0 if value == "even" else 1, 60, 2)
+    return Q(pk__in=Judgement.objects.filter(run=run, position__in=positions).values("pk"))
+
+
+HALF = FurtherFilter(
+    name="half",
+    label="Half",
+    field=lambda run: forms.ChoiceField(choices=[("", "any"), ("even", "Even"), ("odd", "Odd")]),
+    condition=half,
+)
+
+
 @pytest.fixture(autouse=True)
-def even() -> Iterator[None]:
-    """Register a filter for even or odd positions."""
-    halves = {"even": 0, "odd": 1}
-
-    def condition(run: Run, value: str) -> Q:
-        found = Judgement.objects.filter(run=run, position__in=range(halves[value], 60, 2))
-        return Q(pk__in=found.values("pk"))
-
-    choices = [("", "any"), ("even", "Even"), ("odd", "Odd")]
-    register(
-        FurtherFilter(
-            name="half",
-            label="Half",
-            field=lambda run: forms.ChoiceField(choices=choices),
-            condition=condition,
-        )
-    )
-    yield
-    del FURTHER["half"]
+def even(monkeypatch: pytest.MonkeyPatch) -> None:
+    """List a filter for even or odd positions."""
+    filters = apps.get_app_config("judging").hooks[FURTHER.name]
+    monkeypatch.setitem(filters, "half", f"{__name__}.HALF")
 
 
 @pytest.mark.parametrize("sort", ["position", "-score"])

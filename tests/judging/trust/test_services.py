@@ -13,7 +13,7 @@ from django.utils import timezone
 from evalsite.accounts.models import Project, User
 from evalsite.models import Job
 from judging.core.licensing import Sizes
-from judging.core.statistics.licence import Thresholds
+from judging.core.statistics.uses import Thresholds
 from judging.deletion.services import delete_begin
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.services import metric_edit

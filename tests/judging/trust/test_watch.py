@@ -16,7 +16,7 @@ from evalsite import clock
 from evalsite.accounts.models import Project, Role, User
 from evalsite.models import Job
 from judging.core.licensing import Sizes
-from judging.core.statistics.licence import Thresholds
+from judging.core.statistics.uses import Thresholds
 from judging.deletion.services import delete_begin
 from judging.metrics.models import Metric
 from judging.metrics.services import metric_create

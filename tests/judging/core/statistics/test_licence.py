@@ -5,7 +5,6 @@ import pytest
 
 from judging.core.statistics.intervals import wilson
 from judging.core.statistics.licence import (
-    Thresholds,
     binomial,
     chance_of,
     fewest_for,
@@ -17,6 +16,7 @@ from judging.core.statistics.licence import (
     with_kappa_interval,
 )
 from judging.core.statistics.means import rate_of, sign_test
+from judging.core.statistics.uses import Thresholds
 
 USUAL = Thresholds()
 

@@ -9,8 +9,9 @@ import pytest
 from judging.core.licensing import Sizes, draw_parts
 from judging.core.statistics.agreement import spearman
 from judging.core.statistics.carried_over import OpenedTest, carry_over
-from judging.core.statistics.licence import Thresholds, licence_figures, use_allowed
+from judging.core.statistics.licence import licence_figures, use_allowed
 from judging.core.statistics.means import estimate_difference
+from judging.core.statistics.uses import Thresholds
 from tests.real_data import real_data
 
 DIRECTIONS = {"1": 1.0, "2": -1.0}
