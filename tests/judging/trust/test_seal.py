@@ -86,15 +86,19 @@ def run(project: Project, metric: Metric) -> Run:
 
 @pytest.fixture
 def evaluation(run: Run, cast: dict[str, User]) -> Evaluation:
-    """Rita and Adam rate every answer; the label of the first is marked, and Bob adjudicates it."""
+    return rated(run, cast, "bad")
+
+
+def rated(run: Run, cast: dict[str, User], label: str) -> Evaluation:
+    """Rita and Adam rate every answer; Rita's label of the first is marked, and Bob adjudicates it."""
     evaluation = about(run, [cast["rita"], cast["adam"]], criteria=[CRITERION, WHY], overlap=2)
     for name in ("rita", "adam"):
         for assignment in _all_claimed(evaluation, cast[name]):
             marked = assignment.item.row.line == 1 and name == "rita"
             said_why = {"comment": COMMENT} if marked else {}
-            give(assignment, "bad" if marked else "good", VALUE if marked else "because", **said_why)
+            give(assignment, label if marked else "good", VALUE if marked else "because", **said_why)
     item = evaluation.items.get(row__line=1)
-    adjudicate(item=item, values={0: "bad", 1: DECISION}, reason=REASON, by=cast["bob"])
+    adjudicate(item=item, values={0: label, 1: DECISION}, reason=REASON, by=cast["bob"])
     return evaluation
 
 
@@ -356,6 +360,26 @@ def test_the_report_counts_agreement_among_raters_and_opens_with_the_test(
     opened = report_of(evaluation.run)
     assert opened["left_out"]["sealed"] == 0
     assert opened["people_candidates"] == before["people_candidates"]
+
+
+def test_figures_are_the_same_whatever_a_sealed_label_says(
+    run: Run, metric: Metric, cast: dict[str, User]
+) -> None:
+    """But for those of raters alone, and how long they took."""
+
+    def figures(label: str) -> list[dict[str, Any]]:
+        with transaction.atomic():
+            evaluation = rated(run, cast, label)
+            a_split(run, metric)
+            reports = [report_of(each) for each in (run, evaluation.run)]
+            transaction.set_rollback(True)
+        return reports
+
+    good, bad = figures("good"), figures("bad")
+    assert good[1]["raters"] != bad[1]["raters"]
+    for report in (*good, *bad):
+        report.update(raters=[], run="", cost={})
+    assert good == bad
 
 
 def report_of(run: Run) -> dict[str, Any]:
