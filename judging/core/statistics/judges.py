@@ -49,7 +49,8 @@ class Shared:
 
     `rows`: the first author's verdicts on them; `a`, `b`: the values as numbers; `said`: codes to compare for equality;
     `level`: of the values' scale; `width`: its width, None if it is not declared. `labels` and `counts` (labels,
-    labels): the confusion table. `coded`: whether `said` holds indices into `labels` rather than numbers.
+    labels): the confusion table. `coded`: whether `said` holds indices into `labels` rather than numbers. `continuous`:
+    whether the values are fractions of which hardly any are equal, so that Cohen's kappa would always be about 0.
     """
 
     rows: DataFrame
@@ -62,6 +63,7 @@ class Shared:
     width: float | None = None
     coded: bool = True
     binary: bool = False
+    continuous: bool = False
 
     @property
     def clusters(self) -> Ints:
@@ -106,7 +108,7 @@ def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, dra
         against=against,
         items=int(a.size),
         exact=_exact(shared),
-        kappa=agreement.cohen_kappa(*shared.said),
+        kappa=None if shared.continuous else agreement.cohen_kappa(*shared.said),
         kappa_weighted=agreement.quadratic_kappa(a, b) if ordinal else None,
         kappa_low=low,
         kappa_high=high,
@@ -167,12 +169,14 @@ def shared_values(rows: DataFrame, others: DataFrame, verdicts: Verdicts) -> Sha
         return _of_bools(rows, others)
     a, b = rows["value"].to_numpy(), others["value"].to_numpy()
     values, counts = agreement.contingency(a, b)
-    if values.size > MOST_LABELS:  # the table then holds rounded values
+    many = values.size > MOST_LABELS
+    continuous = bool(many and (values % 1).any())
+    if many:  # the table then holds rounded values
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
     labels: list[str | float] = [plain_number(value) for value in values]
     ends = extended(verdicts.metric, a, b)
     width = None if ends is None else ends[1] - ends[0]
-    return Shared(rows, level, a, b, (a, b), labels, counts, width, coded=False)
+    return Shared(rows, level, a, b, (a, b), labels, counts, width, coded=False, continuous=continuous)
 
 
 def extended(metric: ScaledMetric, *values: Floats) -> Ends | None:
