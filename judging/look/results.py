@@ -163,8 +163,8 @@ class LookResult:
         question = str(data_of(raw, self.look.version.format)["question"] or "")
         reference = reference_of(answer.row, self.look.version.format) or ""
         text = str(response_data(response.raw)["content"])
-        name, excerpts = response.candidate.name, (part[:EXCERPT] for part in (question, reference, text))
-        return NotedAnswer(answer, notes, name, *excerpts, _fields(raw))
+        question, reference, text = (part[:EXCERPT] for part in (question, reference, text))
+        return NotedAnswer(answer, notes, response.candidate.name, question, reference, text, _fields(raw))
 
     @cached_property
     def looked_at(self) -> list[NotedAnswer]:

@@ -120,7 +120,7 @@ def with_kappa_interval(
 
 def _draws_at(opening: int) -> int:
     """More for stricter levels, whose ends lie further out."""
-    return min(MOST_DRAWS, DRAWS * 2 ** (opening - 1))
+    return min(MOST_DRAWS, DRAWS << (opening - 1))
 
 
 def use_allowed(figures: LicenceFigures, thresholds: Thresholds) -> Use | None:
