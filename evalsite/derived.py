@@ -36,6 +36,10 @@ class Results:
     def all(self) -> QuerySet[Derived]:
         return Derived.objects.filter(kind=self.kind, layout=self.layout)
 
+    def of_any_layout(self) -> QuerySet[Derived]:
+        """Also those computed in an earlier layout, for values that can still be read."""
+        return Derived.objects.filter(kind=self.kind).exclude(layout=0)
+
     def put(self, subject: int, *part: str, value: bytes, revision: int, took: float = 0.0) -> None:
         """Store a result of the subject at a revision, which took so many seconds."""
         stored = {"part": part, **self._computed(value, revision, took)}

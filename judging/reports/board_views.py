@@ -18,10 +18,15 @@ from judging.core.charts.inline import mini_interval, trend
 from judging.people.access import hidden_among
 from judging.records.models import Run
 from judging.records.servers import changes_among
-from judging.reports.outcomes import CandidateOutcome, MetricOutcome, bar_ends, comparable, outcomes
+from judging.reports.outcomes import (
+    CandidateOutcome,
+    MetricOutcome,
+    RunOutcomes,
+    bar_ends,
+    comparable,
+    outcomes,
+)
 from judging.reports.selectors import series_of
-
-RunOutcomes = Mapping[int, tuple[int, list[MetricOutcome]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,9 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         del results[run.pk]
     versions = _versions(project, results)
     version = _chosen(request.GET.get("version", ""), versions)
-    mine = {run: metrics for run, (data, metrics) in results.items() if version and data == version.pk}
+    mine = {
+        run: result.metrics for run, result in results.items() if version and result.version == version.pk
+    }
     columns = newest_versions(mine)
     names = _names(mine, columns)
     series = series_of([project.pk])[project.pk]
@@ -86,8 +93,8 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "reports/leaderboard.html", context)
 
 
-def _versions(project: Project, results: RunOutcomes) -> list[Version]:
-    version_ids = {version for version, _metrics in results.values()}
+def _versions(project: Project, results: Mapping[int, RunOutcomes]) -> list[Version]:
+    version_ids = {result.version for result in results.values()}
     return list(
         Version.objects.filter(pk__in=version_ids, dataset__project=project)
         .select_related("dataset")

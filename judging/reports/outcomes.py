@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.db.models import OuterRef, Subquery
@@ -89,7 +89,7 @@ class OutcomeView:
 
     `text`: the headline in short; `sentence`: in full; `series`: of the candidate that it is about, 0 if it is about
     several; `mean`, `interval`, `bar`: of the first of them, or empty where people contradict the judge. `outdated`: it
-    was stored before there were headlines, so nobody is named. `order`: in how many resamplings the first is first.
+    was stored by an earlier release, and lacks what is shown now. `order`: in how many resamplings the first is first.
     `verdicts`: the first one's, of comparisons with the reference.
     """
 
@@ -184,19 +184,30 @@ def versions_of_metrics(run: Run) -> dict[str, str]:
     }
 
 
-def outcomes(projects: Iterable[int]) -> dict[int, tuple[int, list[MetricOutcome]]]:
-    """{run: (data version, metrics)} of the newest runs of these projects, newest first."""
-    stored = OUTCOMES.all().filter(subject=OuterRef("pk")).values("value")
-    runs = Run.objects.filter(project__in=list(projects), archived_at=None).annotate(outcome=Subquery(stored))
-    rows = (
-        runs.exclude(outcome=None).order_by("-pk").values_list("pk", "version_id", "outcome")[:MOST_EARLIER]
+class RunOutcomes(NamedTuple):
+    """A run's stored result. `outdated`: it was stored by an earlier release."""
+
+    version: int
+    metrics: list[MetricOutcome]
+    outdated: bool
+
+
+def outcomes(projects: Iterable[int]) -> dict[int, RunOutcomes]:
+    """{run: result} of the newest runs of these projects, newest first."""
+    stored = OUTCOMES.of_any_layout().filter(subject=OuterRef("pk"))
+    runs = Run.objects.filter(project__in=list(projects), archived_at=None).annotate(
+        outcome=Subquery(stored.values("value")), layout=Subquery(stored.values("layout"))
     )
-    return {run: (version, _OUTCOMES.decode(value)) for run, version, value in rows}
+    rows = runs.exclude(outcome=None).order_by("-pk").values_list("pk", "version_id", "outcome", "layout")
+    return {
+        run: RunOutcomes(version, _OUTCOMES.decode(value), layout != OUTCOMES.layout)
+        for run, version, value, layout in rows[:MOST_EARLIER]
+    }
 
 
 def stored_outcomes(runs: Iterable[int]) -> dict[int, list[MetricOutcome]]:
     """{run: its stored result} of these runs."""
-    rows = OUTCOMES.all().filter(subject__in=list(runs)).values_list("subject", "value")
+    rows = OUTCOMES.of_any_layout().filter(subject__in=list(runs)).values_list("subject", "value")
     return {run: _OUTCOMES.decode(value) for run, value in rows}
 
 
@@ -209,10 +220,8 @@ def outcome_views(runs: Sequence[Run]) -> dict[int, OutcomeView]:
     return {run: view for run, view in views.items() if view is not None}
 
 
-def _view(
-    run: int, results: Mapping[int, tuple[int, list[MetricOutcome]]], series: Mapping[str, int]
-) -> OutcomeView | None:
-    metrics = results[run][1]
+def _view(run: int, results: Mapping[int, RunOutcomes], series: Mapping[str, int]) -> OutcomeView | None:
+    metrics = results[run].metrics
     first = next((metric for metric in metrics if metric.leader), None)
     if first is None or first.leader is None:
         return None
@@ -230,7 +239,7 @@ def _view(
         bar=mini_interval(number, bar_ends(first), leader.mean, leader.low, leader.high) if shown else "",
         trend=trend(number, means, " → ".join(values.text(mean) for mean in means)),
         more=len(metrics) - 1,
-        outdated=headline is None,
+        outdated=results[run].outdated,
         order=short_order(*first.first) if first.first and shown else "",
         verdicts=leader.verdicts if shown else "",
     )
@@ -251,10 +260,14 @@ def bar_ends(metric: MetricOutcome) -> tuple[float, float]:
 
 
 def earlier_means(
-    run: int, metric: MetricOutcome, name: str, results: Mapping[int, tuple[int, list[MetricOutcome]]]
+    run: int, metric: MetricOutcome, name: str, results: Mapping[int, RunOutcomes]
 ) -> list[float]:
     """A candidate's means in this and earlier runs over the same data with the same version of the metric."""
-    mine = {pk: metrics for pk, (data, metrics) in results.items() if pk <= run and data == results[run][0]}
+    mine = {
+        pk: result.metrics
+        for pk, result in results.items()
+        if pk <= run and result.version == results[run].version
+    }
     candidates = (
         candidate
         for each in comparable(metric, mine).values()

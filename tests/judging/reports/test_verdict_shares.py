@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from evalsite.accounts.models import Project, User
+from evalsite.derived import Results
 from judging.core.judges.scripted import Received, ScriptedJudge
 from judging.records.models import Run
 from judging.reports import files
 from judging.reports.figures import for_page
 from judging.reports.services import report_document
+from judging.reports.stored import OUTCOMES
 from judging.reports.text_report import plain_report
 from judging.reports.verdict_shares import verdicts_of
 from tests.conftest import ClientOf
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.judging.working import work
 from tests.make import a_comparison, a_metric, a_run, a_version
+from tests.working import FIGURES, do_jobs
 
 
 def bins(*counts: int) -> list[dict[str, int]]:
@@ -127,6 +131,22 @@ def test_lists_of_runs_and_the_leaderboard_have_them_beside_the_mean(
     for_page(run)
     for name in ("runs:list", "runs:leaderboard"):
         assert "A&gt;&gt;B 25 % · A=B 75 %" in client_of(alice).get(reverse(name, args=(project.slug,))).text
+
+
+@pytest.mark.django_db
+def test_a_result_of_an_earlier_release_without_them_is_computed_again(
+    project: Project, client_of: ClientOf, alice: User
+) -> None:
+    metric = a_metric(JUDGE_URL, gives="comparison", max_score=5)
+    run = judge(a_run(a_version(project, 4, ("alpha",)), metric), lambda place: said([3, 3, 3, 1][place]))
+    for_page(run)
+    (stored,) = json.loads(bytes(OUTCOMES.all().get(subject=run.pk).value))
+    del stored["candidates"][0]["shares"]
+    Results("outcomes", 1).put(run.pk, value=json.dumps([stored]).encode(), revision=run.revision)
+    client, runs = client_of(alice), reverse("runs:list", args=(project.slug,))
+    assert "A=B 75 %" not in client.get(runs).text
+    do_jobs(*FIGURES)
+    assert "A=B 75 %" in client.get(runs).text
 
 
 @pytest.mark.django_db
