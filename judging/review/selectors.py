@@ -31,7 +31,8 @@ _LINE_FIELDS = (
     "position", "run", "state", "value", "reason", "flags", "seconds", "spread", "changed_at", "attempt", "current",
     "state_in_force", "value_in_force", "score_in_force", "override_value",
     "row__line", "row__raw", "response__number", "response__raw", "candidate__name", "run_metric__name",
-    "other_response__number", "other_response__candidate__name", "source__kind", "source__name", "repeat",
+    "other_response__number", "other_response__raw", "other_response__candidate__name", "source__kind", "source__name",
+    "repeat",
 )  # fmt: skip
 
 
@@ -46,7 +47,8 @@ _decode_content = msgspec.json.Decoder(_Content).decode
 class JudgementLine:
     """A judgement in the list, with the beginnings of its question and its answer.
 
-    `value` is the one in force; `own`: the attempt's own value or state if it is overridden, else ''.
+    `value` is the one in force; `own`: the attempt's own value or state if it is overridden, else ''. `other`: the
+    beginning of answer B of a comparison, else ''.
     """
 
     judgement: Judgement
@@ -54,6 +56,7 @@ class JudgementLine:
     own: str
     question: str
     answer: str
+    other: str
 
     @property
     def flags(self) -> list[str]:
@@ -136,12 +139,14 @@ def _line(run: Run, judgement: Judgement, in_force: str, own: str) -> JudgementL
     judgement.run = run
     question = data_of(judgement.row.raw, run.version.format)["question"] or ""
     answer = answer_text(judgement.response.raw)
+    other = answer_text(judgement.other_response.raw) if judgement.other_response else ""
     return JudgementLine(
         judgement,
         in_force,
         (own or judgement.get_state_display()) if judgement.overridden else "",
         truncate(question, _SHOWN),
         truncate(answer, _SHOWN),
+        truncate(other, _SHOWN),
     )
 
 

@@ -17,9 +17,9 @@ from judging.messages import reason_sentence
 from judging.records.models import Run
 from judging.review import selectors
 from tests.conftest import ClientOf
-from tests.judging.judged import a_judged_run, failed, said
+from tests.judging.judged import JUDGE_URL, a_judged_run, failed, judge, said
 from tests.judging.review.pages import ORDERS, SORTED_BY, address, pages, text
-from tests.make import a_project
+from tests.make import a_comparison, a_project, a_run, a_version
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +55,13 @@ def test_pages_hold_every_judgement_once_in_order(run: Run, sort: str) -> None:
     assert sorted(shown) == list(range(130))
     assert known == sorted(known, key=lambda one: (kept[one], one), reverse=down)
     assert shown[: len(known)] == known
+
+
+def test_a_comparison_shows_both_answers(project: Project, bob: User, client_of: ClientOf) -> None:
+    run = judge(a_run(a_version(project, 1), a_comparison(JUDGE_URL)), lambda _place: said(2))
+    shown = client_of(bob).get(address(run, "judgements")).text
+    assert "<b>A</b> alpha says 1.1<" in shown
+    assert "<b>B</b> beta says 1.1<" in shown
 
 
 def test_scores_of_the_list_have_equal_decimals(run: Run) -> None:
