@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -36,3 +36,13 @@ def sentence_space() -> str:
 def join_sentences(sentences: Iterable[object]) -> str:
     """The sentences one after the other, as one text in the user's language."""
     return sentence_space().join(map(str, sentences))
+
+
+def labelled(label: object, value: object) -> str:
+    """A label and its value as one text, with the colon of the user's language."""
+    return gettext("%(label)s: %(value)s") % {"label": label, "value": value}
+
+
+def bracketed(text: object, more: object) -> str:
+    """A text and what stands in brackets after it, in the brackets of the user's language."""
+    return gettext("%(text)s (%(more)s)") % {"text": text, "more": more}

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext, pgettext
 
 from evalsite.accounts.models import Role
-from evalsite.names import join_sentences, sentence_space
+from evalsite.names import bracketed, join_sentences, labelled, sentence_space
 from evalsite.rounding import fixed, fixed_percent, rounded, shortest, significant, without_zeros
 
 register = template.Library()
@@ -287,10 +287,8 @@ def nth(values: Sequence[object], place: int) -> object:
     return values[place] if values and place < len(values) else ""
 
 
-@register.simple_tag
-def labelled(label: object, value: object) -> str:
-    """A label and its value as one text, with the colon of the reader's language."""
-    return gettext("%(label)s: %(value)s") % {"label": label, "value": value}
+register.simple_tag(labelled)
+register.simple_tag(bracketed)
 
 
 @register.simple_tag(takes_context=True)

@@ -20,7 +20,7 @@ from evalsite.access import May, signed_in
 from evalsite.accounts.drafts import form_draft
 from evalsite.accounts.models import Project
 from evalsite.audit import Action
-from evalsite.names import join_sentences
+from evalsite.names import join_sentences, labelled
 from evalsite.web.headers import part_wanted
 from evalsite.web.numbers import whole
 from judging.core.judges.errors import JudgeError
@@ -161,7 +161,9 @@ def try_typed(request: HttpRequest, slug: str) -> HttpResponse:
         typed["model"] = typed.get("model") or "-"  # the model ID does not matter for listing models
     form = EndpointForm(typed, endpoint=stored)
     if not form.is_valid():
-        problems = [f"{form[name].label}: {join_sentences(errors)}" for name, errors in form.errors.items()]
+        problems = [
+            labelled(form[name].label, join_sentences(errors)) for name, errors in form.errors.items()
+        ]
         return render(request, "endpoints/_tried.html", {"problems": problems})
     trial = form.result()
     trial.project = project

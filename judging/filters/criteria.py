@@ -12,6 +12,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
 from datasets.core.kinds import CHECKLIST
+from evalsite.names import labelled
 from judging.core.checklists import checklist_from
 from judging.core.metric_definition import MetricDefinition
 from judging.filters.judgement_filter import FurtherFilter
@@ -59,7 +60,7 @@ def criteria_choices(run: Run, outcomes: Mapping[str, object]) -> list[tuple[str
     checklists = filter(None, map(checklist_from, texts))
     names = {criterion.key: criterion.text for checklist in checklists for criterion in checklist.criteria}
     return [
-        (criterion_filter(outcome, key), f"{Truncator(text).chars(60)}: {label}")
+        (criterion_filter(outcome, key), labelled(Truncator(text).chars(60), label))
         for key, text in names.items()
         for outcome, label in outcomes.items()
     ]

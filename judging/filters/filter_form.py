@@ -17,7 +17,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evalsite.names import join_sentences
+from evalsite.names import bracketed, join_sentences
 from evalsite.rounding import significant
 from evalsite.web.refusals import RequestRefused
 from judging.core.candidates import ANSWER_EMPTY, ANSWER_TRUNCATED
@@ -254,7 +254,10 @@ class FilterForm(forms.Form):
         }
         for name, counts in counts_of_choices(self.run, self.filters, shown, limits).items():
             self.fields[name].choices = [  # type: ignore[attr-defined]
-                (value, f"{label} ({count_text(counts[value], limits=limits)})" if value in counts else label)
+                (
+                    value,
+                    bracketed(label, count_text(counts[value], limits=limits)) if value in counts else label,
+                )
                 for value, label in offered[name]
             ]
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from datasets.models import Candidate, Response, Row
 from evalsite.accounts.models import User
 from evalsite.audit import Action
-from evalsite.names import join_sentences
+from evalsite.names import join_sentences, labelled
 from judging.core.people.criteria import Criterion, ValuesRefused, accepted
 from judging.core.people.gold import SUM_WITHIN, Accepted, KnownSpans, within
 from judging.core.people.parts import UnknownLine
@@ -256,7 +256,7 @@ def _checked(criterion: Criterion, value: Any) -> Value | None:
         return accepted({0: criterion}, {0: value}).get(0)
     except ValuesRefused as refused:
         why = next(iter(problems_of(refused).values()))
-        raise ValidationError(f"{criterion.name}: {why}") from None
+        raise ValidationError(labelled(criterion.name, why)) from None
 
 
 def gold_read(evaluation: Evaluation, text: str) -> tuple[list[Item], list[WrongLine]]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import starmap
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from evalsite.names import labelled
 from judging.filters.addresses import judgement_url
 from judging.messages import reason_sentence, stored_verdict_text
 from judging.people.labels import labelled_values, values_of
@@ -98,7 +100,7 @@ def people(judgement: Judgement, items: Sequence[int]) -> Iterable[Entry]:
 
     def label(item: Item, values: str) -> str:
         named = labelled_values(criteria(item.evaluation), values_of(values), item.candidate_names)
-        return "; ".join(f"{name}: {value}" for name, value in named)
+        return "; ".join(starmap(labelled, named))
 
     parts = ("rater", "assignment__item__evaluation__run", *_names("assignment__item__"))
     ratings = Rating.objects.filter(assignment__item__in=items).select_related(*parts).order_by("pk")

@@ -144,13 +144,15 @@ def test_the_blank_after_a_colon_belongs_to_the_english_text() -> None:
     assert [path.name for path in pages if blank.search(path.read_text())] == []
 
 
-def test_no_template_puts_an_english_colon_between_two_values() -> None:
+@pytest.mark.parametrize("mark", [": ", r" \("], ids=["colon", "bracket"])
+def test_no_template_puts_an_english_mark_between_two_values(mark: str) -> None:
+    """{% labelled %} and {% bracketed %} put the reader's."""
     texts = {
-        path: re.sub(r"(?s){% blocktranslate.*?{% endblocktranslate %}", "", path.read_text())
+        path: re.sub(r"(?s){% blocktranslate.*?{% endblocktranslate %}", "{{ text }}", path.read_text())
         for path in TEMPLATES
     }
-    colon = re.compile(r"}}(?:</\w+>)?: (?:{{|<\w+>{{)|%}: {% include")
-    assert [path.name for path, text in texts.items() if colon.search(text)] == []
+    between = re.compile(rf"[}}%]}}(?:</\w+>)*{mark}(?:<\w+>)*{{[{{%]")
+    assert [path.name for path, text in texts.items() if between.search(text)] == []
 
 
 def test_no_template_puts_a_blank_after_a_sentence_also_in_chinese() -> None:

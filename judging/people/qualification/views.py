@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from django import forms
@@ -17,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from evalsite.access import May, signed_in
-from evalsite.names import join_sentences
+from evalsite.names import join_sentences, labelled
 from evalsite.templatetags.show import number
 from judging.core.people.qualification import (
     MOST_QUALIFICATION_ITEMS,
@@ -84,7 +85,7 @@ class QualificationForm(forms.Form):
 def _gold_label(evaluation: Evaluation, item: Item) -> str:
     names = item.candidate_names
     values = labelled_gold(evaluation.criteria, values_of(item.gold), names)
-    known = " · ".join(f"{name}: {value}" for name, value in values)
+    known = " · ".join(starmap(labelled, values))
     return _("Item %(n)s (row %(row)s): %(known)s") % {"n": item.number, "row": item.row.line, "known": known}
 
 

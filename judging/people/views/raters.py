@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.names import join_sentences
+from evalsite.names import bracketed, join_sentences, labelled
 from evalsite.templatetags.show import duration, percent, score
 from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
@@ -47,6 +47,11 @@ class FigureLine:
     value: str
     limit: str
     note: str = ""
+
+    @property
+    def text(self) -> str:
+        name = f"{self.name} · {self.criterion}" if self.criterion else self.name
+        return bracketed(labelled(name, self.value), self.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from evalsite.names import labelled
 from evalsite.templatetags.show import number
 from judging.core.charts.histograms import HistogramTexts, Panel, histogram_chart
 from judging.core.charts.intervals import IntervalRow, IntervalTexts, interval_chart
@@ -32,7 +33,7 @@ def means_chart(chart_id: str, cells: Cells, metric: ScaledMetric) -> str:
     rows = [_row(name, cell, metric) for name, cell in cells.items()]
     texts = IntervalTexts(
         title=_("%(metric)s: mean by candidate") % {"metric": metric.name},
-        description="; ".join(f"{row.name}: {row.label}" for row in rows),
+        description="; ".join(labelled(row.name, row.label) for row in rows),
         axis=_("pass rate") if rate else _("mean score"),
         mean=_("rate") if rate else _("mean"),
         interval=_("95 % interval"),

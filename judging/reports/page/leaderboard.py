@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from evalsite.names import labelled
 from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.axis import Axis, tick_text
 from judging.core.charts.inline import Bar, axis_head, interval_bar, shared_axis, spread
@@ -185,7 +186,7 @@ def _mean(data: BoardData, name: str, cell: Mapping[str, Any]) -> str:
 
 def _interval(data: BoardData, axis: Axis, name: str, cell: Mapping[str, Any]) -> str:
     shown = data.values.interval(cell["ci_low"], cell["ci_high"])
-    tip = f"{name}: {beside(data.values.text(cell['mean']), shown)}"
+    tip = labelled(name, beside(data.values.text(cell["mean"]), shown))
     bar = interval_bar(data.series.get(name, 1), axis, cell["mean"], cell["ci_low"], cell["ci_high"], tip)
     return mark_safe(bar)  # noqa: S308 (escaped there)
 

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from evalsite.names import join_sentences
+from evalsite.names import bracketed, join_sentences
 from evalsite.rounding import significant
 from evalsite.templatetags.show import duration, money, number, percent
 from judging.core.statistics.headline import Headline, headline_of
@@ -168,7 +168,7 @@ def _scored_stat(document: Mapping[str, Any]) -> Stat:
 def _missing(by_metric: Mapping[str, Counter[str]], state: str, name: str) -> str:
     concerned = [metric for metric, counts in by_metric.items() if counts[state]]
     count = number(sum(by_metric[metric][state] for metric in concerned))
-    return f"{count} {name} ({names_of(concerned)})" if len(by_metric) > 1 else f"{count} {name}"
+    return bracketed(f"{count} {name}", names_of(concerned)) if len(by_metric) > 1 else f"{count} {name}"
 
 
 def _people_stat(document: Mapping[str, Any], metric: str) -> list[Stat]:

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from evalsite.names import bracketed
 from evalsite.templatetags.show import NONE, number, percent, share
 from judging.core.charts.axis import tick_text
 from judging.core.charts.series import mark
@@ -135,7 +136,7 @@ def distribution_table(cells: Cells, metric: str, links: Links, *, compares: boo
                 for count, mine in zip(counts, bars.values(), strict=True)
             ]
         name = _bin_name(bar, last=last)
-        rows.append([f"{verdict} ({name})" if verdict else name, *counts])
+        rows.append([bracketed(verdict, name) if verdict else name, *counts])
     return Table(_("Score distribution"), columns_of([_("Score")], [*bars]), rows)
 
 
