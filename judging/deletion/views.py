@@ -22,6 +22,9 @@ from judging.deletion.labels import content_texts
 from judging.deletion.services import delete_begin, obstacle
 from judging.records.models import PEOPLE
 
+SECTIONS = {"dataset": "datasets", "version": "datasets", "run": "runs", "evaluation": "people"}
+"""Of the navigation, by kind of object."""
+
 
 class DeleteForm(forms.Form):
     """The object's name, typed; and whether the runs that use it go, too."""
@@ -71,6 +74,7 @@ def delete(request: HttpRequest, slug: str, kind: str, pk: int) -> HttpResponse:
         "contents": content_texts(counts),
         "obstacle": obstacle(kind, pk, with_runs=True),
         "back": _page(kind, slug, thing),
+        "section": SECTIONS.get(kind, "project"),
     }
     return render(request, "deletion/delete.html", context, status=422 if form.errors else 200)
 

@@ -83,7 +83,12 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("Rule created. It acts when the next run ends."))
         return redirect("runs:sending_rules", slug)
     listed = [(rule, sent_today(rule), _sendings(rule)) for rule in rules_of(project)]
-    context = {"rules": listed, "form": form, "possible": bool(form.views and form.evaluations)}
+    context = {
+        "rules": listed,
+        "form": form,
+        "possible": bool(form.views and form.evaluations),
+        "section": "people",
+    }
     return render(request, "review/sending_rules.html", context, status=422 if form.errors else 200)
 
 

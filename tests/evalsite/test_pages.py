@@ -51,6 +51,25 @@ def test_every_head_of_a_column_has_a_name() -> None:
     assert [path.name for path in TEMPLATES if nameless.search(path.read_text())] == []
 
 
+def test_the_way_to_a_page_begins_at_its_project() -> None:
+    begun = re.compile(r"""<ol class="crumbs">\s*(.{0,24})""")
+    ways = [(path.name, way) for path in TEMPLATES for way in begun.findall(path.read_text())]
+    project = """<li><a href="{% url 'project'"""
+    runs = '{% include "runs/_crumbs'  # begins there too
+    others = [name for name, way in ways if not project.startswith(way) and not runs.startswith(way)]
+    assert others == ["components.html"]  # of the site
+
+
+def test_no_line_begins_with_a_middle_dot() -> None:
+    """The blank before a dot doesn't break; titles and options have only one line."""
+    one_line = re.compile(
+        r"(?s){% block title %}.*?{% endblock|<title>.*?</title>|<option.*?</option>"
+        r"|{% blocktranslate.*?{% endblocktranslate %}|{% translate .*?%}"
+    )
+    breaking = re.compile(r"\s·\s")
+    assert [path.name for path in TEMPLATES if breaking.search(one_line.sub("", path.read_text()))] == []
+
+
 def test_every_page_carries_the_strict_policy(client: Client, db: None) -> None:
     policy = client.get("/sign-in/").headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -122,6 +123,15 @@ def test_without_a_saved_view_the_page_says_what_to_do(
 ) -> None:
     page = client_of(alice).get(reverse("runs:sending_rules", args=("physics",)))
     assert "A rule needs a saved view" in page.content.decode()
+
+
+def test_the_navigation_marks_the_section_that_the_rules_belong_to(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    page = client_of(alice).get(reverse("runs:sending_rules", args=("physics",))).text
+    navigation = page.partition('<nav class="site-nav"')[2].partition("</nav>")[0]
+    people = reverse("people:list", args=("physics",))
+    assert re.findall(r'<a href="([^"]+)" aria-current="true">', navigation) == [people]
 
 
 def test_unsettled_pairs_go_to_an_evaluation_that_compares(project: Project, rita: User, alice: User) -> None:
