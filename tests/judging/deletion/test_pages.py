@@ -126,7 +126,7 @@ def test_an_archived_data_set_and_project_say_what_they_hold(
     client.post(reverse("datasets:archive", args=["physics", run.version.dataset_id]))
     page = client.get(reverse("datasets:version", args=["physics", run.version.dataset_id, 1]))
     assert "It still holds: 1 version · 3 rows · 1 run · 6 judgements" in " ".join(
-        page.content.decode().split()
+        page.content.decode().replace("&nbsp;", " ").split()
     )
     client.post(reverse("accounts:archive_project", args=["physics"]))
     settings = client.get(reverse("accounts:project_settings", args=["physics"])).content.decode()

@@ -222,7 +222,7 @@ def test_an_answer_that_was_looked_at_is_a_train_item_with_its_note(
     assert (answer.response, label.value, label.tier) == (1, False, "one")
     assert labels_in(split, DEV) == {}
     text = shown(page, address(split, judged))
-    assert "1 of 1 · alpha false pass train" in text
+    assert "1 of 1&nbsp;· alpha false pass train" in text
     assert "It names no source." in text
     assert "Take as a worked example" in text
     assert "People were wrong" not in text
