@@ -65,7 +65,7 @@ def number(value: object) -> str:
 def approximate(value: object) -> str:
     """An estimated count to three digits: 451515 → 452,000."""
     real = _real(value)
-    return NONE if real is None else number(float(significant(real, 3)))
+    return NONE if real is None else number(float(significant(float(rounded(real)), 3)))
 
 
 @register.filter

@@ -32,8 +32,8 @@ def test_a_share_never_rounds_to_all_or_none(value: float | None, shown: str) ->
     assert show.percent(value) == shown
 
 
-@pytest.mark.parametrize(("value", "shown"), [(451_515, "452,000"), (31.4, "31.4"), (7, "7"), (None, "–")])
-def test_an_estimate_has_three_digits(value: float | None, shown: str) -> None:
+@pytest.mark.parametrize(("value", "shown"), [(451_515, "452,000"), (77.5, "78"), (7, "7"), (None, "–")])
+def test_an_estimate_is_whole_and_has_three_digits(value: float | None, shown: str) -> None:
     assert show.approximate(value) == shown
 
 

@@ -103,5 +103,5 @@ def _of_100(share: float) -> str:
     """A share as a number of 100; never rounded to 0 or 100 unless exact."""
     text = fixed_percent(share, 0)
     if share not in (0, 1) and text in ("0", "100"):
-        return "< 1" if text == "0" else "> 99"
+        return _("under %(n)s") % {"n": 1} if text == "0" else _("over %(n)s") % {"n": 99}
     return text

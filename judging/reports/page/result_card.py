@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from evalsite.names import bracketed, join_sentences
+from evalsite.names import bracketed, join_sentences, with_names
 from evalsite.rounding import significant
 from evalsite.templatetags.show import duration, money, number, percent
 from judging.core.statistics.headline import Headline, headline_of
@@ -168,7 +168,8 @@ def _scored_stat(document: Mapping[str, Any]) -> Stat:
 def _missing(by_metric: Mapping[str, Counter[str]], state: str, name: str) -> str:
     concerned = [metric for metric, counts in by_metric.items() if counts[state]]
     count = number(sum(by_metric[metric][state] for metric in concerned))
-    return bracketed(f"{count} {name}", names_of(concerned)) if len(by_metric) > 1 else f"{count} {name}"
+    text = _("%(n)s %(state)s") % {"n": count, "state": name}
+    return bracketed(text, names_of(concerned)) if len(by_metric) > 1 else text
 
 
 def _people_stat(document: Mapping[str, Any], metric: str) -> list[Stat]:
@@ -191,7 +192,7 @@ def _cost_stat(cost: Mapping[str, Any]) -> list[Stat]:
     if not cost["requests"]:
         return []
     tokens = cost["prompt_tokens"] + cost["completion_tokens"]
-    text = _("%(n)s tokens") % {"n": short_number(tokens)}
+    text = with_names(_("%(n)s tokens"), {"n": short_number(tokens)})
     if cost.get("currency"):
         return [Stat(_("Cost"), f"{money(cost['money'])} {cost['currency']}", text)]
     requests = ngettext("%(n)s request", "%(n)s requests", cost["requests"]) % {"n": number(cost["requests"])}
