@@ -41,6 +41,9 @@ def test_notes_are_put_into_groups_by_key_and_by_dragging(
         noted(look, alice, place)
     group = group_create(look=look, user=alice, name="Dates")
     page = enter(alice, f"/p/physics/look/{look.pk}/groups/")
+    for chosen in (2, 0):
+        page.keyboard.press("a")
+        expect(page.locator("[name=chosen]:checked")).to_have_count(chosen)
     page.keyboard.press("j")
     page.keyboard.press("1")
     until(page, lambda: group.notes.count() == 1)

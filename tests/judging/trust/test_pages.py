@@ -106,6 +106,15 @@ def test_raters_see_the_reference_where_the_judge_reads_it(
     assert Evaluation.objects.get().shows_reference is reads
 
 
+def test_a_reviewer_reads_the_page_and_draws_nothing(
+    bob: User, client_of: ClientOf, run: Run, metric: Metric
+) -> None:
+    reviewer, form = client_of(bob), {"source": f"run-{run.pk}", "test": 20, "dev": 6, "train": 4}
+    assert "An analyst or an administrator can draw one." in text_of(reviewer, f"{BASE}{metric.pk}/")
+    assert reviewer.post(f"{BASE}{metric.pk}/", {**form, "overlap": 1}).status_code == 403
+    assert not SealedTest.objects.exists()
+
+
 def test_a_guideline_that_names_a_model_is_refused_with_what_was_typed(
     page: Client, run: Run, metric: Metric
 ) -> None:
