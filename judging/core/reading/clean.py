@@ -1,7 +1,7 @@
 """Takes away what is no part of a reply's own statement: quotations, marks of emphasis, fences, comments.
 
-`characters` keeps every place, so it comes first; `without_quoted_parts` leaves objects whole, which are read before
-`without_marks`.
+`plain_characters` keeps every place, so it comes first; `without_quoted_parts` leaves objects whole, which are read
+before `without_marks`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from itertools import islice
 from judging.core.reading.clauses import begins_line
 from judging.core.reading.edits import Edit, EditedText, Edits, replacing
 
-# Unicode category Cf: zero width, direction marks, soft hyphens, tags.
-_FORMAT_CHARACTERS = replacing(
-    "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
-    "\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]+"
-)
 _KEPT = "，；！？："  # of the full-width forms
 _HYPHENS = "\u2010\u2011\u2212"
 
 
 def without_format_characters(reply: EditedText) -> EditedText:
-    return reply if reply.text.isascii() else reply.edited(_FORMAT_CHARACTERS(reply.text))
+    """Without characters of Unicode's category Cf: zero width, direction marks, soft hyphens, tags."""
+    marks = {character for character in set(reply.text) if unicodedata.category(character) == "Cf"}
+    places = (place for place, character in enumerate(reply.text) if character in marks) if marks else ()
+    return reply.edited((place, place + 1, "") for place in places)
 
 
 def plain_characters(text: str) -> str:
@@ -61,16 +58,6 @@ def _plain(character: str) -> str:
 
 
 # --- parts that go whole, and marks ------------------------------------------------------------------------------
-
-
-def _comments(text: str) -> Iterator[Edit]:
-    start = text.find("<!--")
-    while start >= 0:
-        end = text.find("-->", start + 4)
-        if end < 0:
-            return
-        yield start, end + 3, ""
-        start = text.find("<!--", end + 3)
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(```|~~~)[^`\n]*$\n?", re.MULTILINE)
@@ -133,7 +120,7 @@ _PARTS: tuple[tuple[str, Edits], ...] = (
         ),
     ),
     ("<", replacing(r"(?i)<br\s{0,2}/?>", "\n")),
-    ("<!--", _comments),
+    ("<!--", replacing(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)")),
     ("：", replacing("：+", ": ")),
     ("```", _fences),
     ("~~~", _fences),
@@ -177,16 +164,13 @@ def _edited(reply: EditedText, steps: tuple[tuple[str, Edits], ...]) -> EditedTe
     return reply
 
 
-def without_scale_end(reply: EditedText, max_score: float) -> EditedText:
-    """Leaves out the 10 of 满分10分 on a scale to 10."""
-    return reply.edited(
-        (*end.span(1), "")
-        for end in islice(_SCALE_END.finditer(reply.text), _MOST_SCALE_ENDS)
-        if float(end[1]) == max_score
-    )
-
-
-_MOST_SCALE_ENDS = 200
 _SCALE_END = re.compile(
     r"(?:满分|总分|共计|共)\s{0,3}[为是]?\s{0,3}([0-9]{1,15}(?:\.[0-9]{1,15})?)(?=\s{0,3}分)"
 )
+_MOST_SCALE_ENDS = 200
+
+
+def without_scale_end(reply: EditedText, max_score: float) -> EditedText:
+    """Leaves out the 10 of 满分10分 on a scale to 10."""
+    ends = islice(_SCALE_END.finditer(reply.text), _MOST_SCALE_ENDS)
+    return reply.edited((*end.span(1), "") for end in ends if float(end[1]) == max_score)

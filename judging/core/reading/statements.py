@@ -83,14 +83,15 @@ class Reader:
 
     def restated(self, clause: str) -> Value | None:
         """The value that a further clause states: nothing but a value, or a number after words that take one back."""
-        if self.gives.kind != SCORE:
-            return read_word(clause, self.gives, in_form=False)
-        taken_back = _TAKES_BACK.search(clause)
+        taken_back = _TAKES_BACK.search(clause) if self.gives.kind == SCORE else None
         if taken_back:
             value = read_number(clause[taken_back.end() :], (), self.gives, self.other_scale)
             return value if value is not None and value.reason != OTHER_SCALE else None  # 8/10, or 80%
-        number = whole_number(_COMMA.split(clause)[-1])
-        value = value_of(number, (), self.gives, self.other_scale) if number else None
+        if self.gives.kind == SCORE:
+            number = whole_number(_COMMA.split(clause)[-1])
+            value = value_of(number, (), self.gives, self.other_scale) if number else None
+        else:
+            value = read_word(clause, self.gives)
         return value if value is not None and value.value is not None else None
 
 
@@ -192,7 +193,6 @@ def further_values(
 
 # --- objects -----------------------------------------------------------------------------------------------------
 
-_TRUTH = {"true": True, "false": False}
 _NOTHING = ("null", "none", "nan", "undefined")
 _JSON_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]+)?[eE][+-]?[0-9]{1,9}")
 
@@ -253,11 +253,11 @@ def _member_value(member: Member, reader: Reader) -> Value | None:
         word = value.text.lower()
         if word in _NOTHING:
             return None
-        if word in _TRUTH:
-            return Value(_TRUTH[word]) if reader.gives.kind == PASS_FAIL else None
+        if word in ("true", "false") and reader.gives.kind != PASS_FAIL:
+            return None
         if reader.gives.kind == SCORE and _JSON_NUMBER.fullmatch(word):
             return on_scale(float(word), word, reader.gives)
-    line = plain_characters(value.text[: 2 * _LOOK_AHEAD]).strip().strip("*`\"'")
+    line = plain_characters(value.text[: 2 * _LOOK_AHEAD]).strip(" \n*`\"'")
     return reader.read(written_from(line, 0, min(len(line), _LOOK_AHEAD)))
 
 
