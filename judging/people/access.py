@@ -65,7 +65,7 @@ def get_own_assignment(
     submissions are not lost. Raises Http404 for anything else, PermissionDenied for a member who does not rate.
 
     A number instead of a token: what an earlier release's page kept unsent. `with_texts`: with all that it takes to
-    show the item; without, only with its evaluation and run, because each verdict asks."""
+    show the item; without, only with its item, evaluation and run, because each verdict asks."""
     project = access.get_project(request, slug, May.RATE)
     own = Assignment.objects.filter(
         **({"pk": token} if isinstance(token, int) else {"token": token}),
@@ -75,7 +75,7 @@ def get_own_assignment(
         rater__user=access.signed_in(request),
     )
     texts = ("rater", "rating", "item__row", "item__response", "item__other_response") if with_texts else ()
-    assignment = own.select_related("evaluation__run", *texts).first()
+    assignment = own.select_related("evaluation__run", "item", *texts).first()
     if assignment is None:
         raise Http404
     assignment.evaluation.run.project = project

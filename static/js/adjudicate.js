@@ -1,9 +1,12 @@
 // Keyboard shortcuts for adjudication and for trying an item, which needs no reason, as on the rating desk. Without this module the form works as usual.
 import { keep } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
+import { attend, show } from "./desk/reading.js";
 
 const decision = document.getElementById("decision");
-const form = new VerdictForm(decision);
+const tried = document.querySelector(".desk-item");
+const form = new VerdictForm(decision, ({ dataset }) => tried && dataset.side && show(tried, dataset.side));
+if (tried) attend(tried);
 const { reason } = decision.elements;
 
 for (const digit of "0123456789") keep(digit, () => form.digit(digit));

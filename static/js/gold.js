@@ -1,4 +1,4 @@
-// Marking the known spans of a gold item, as at the rating desk. Without this module they are typed as JSON.
+// Marking the known spans of a gold item, or those of an item that is tried, as at the rating desk. Without this module they are typed as JSON.
 import { keep } from "./site.js";
 import { VerdictForm } from "./desk/form.js";
 import { SpanMarker } from "./desk/spans.js";
@@ -18,4 +18,5 @@ if (place) {
   const marker = new SpanMarker(new VerdictForm(place.closest("form")));
   marker.open(place);
   if (!place.closest("details")) keepKeys(marker);
+  if (place.matches("form")) keep("Enter", () => place.requestSubmit()); // an item that is tried
 }
