@@ -236,6 +236,10 @@ class Item(models.Model):
         return not self.gold and self.repeat_of_id is None
 
 
+SENT_ONLY = Q(sent_by_rule=True, draw=0)
+"""Items that a rule sent and no draw drew: they count in no figure of answers."""
+
+
 class FurtherAnswer(models.Model):
     """The third and later answers of an item whose answers are ranked."""
 

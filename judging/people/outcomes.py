@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from judging.core.people.item_outcomes import ItemKind, kind_of_item
-from judging.people.models import Evaluation, Item
+from judging.people.models import SENT_ONLY, Evaluation, Item
 from judging.people.progress import rated
 from judging.records.seal import sealed_items
 
@@ -37,5 +37,8 @@ def item_kinds(evaluation: Evaluation, items: Collection[int] | None = None) -> 
 
 
 def items_of_kind(evaluation: Evaluation, kind: str) -> list[int]:
-    """Ids of the items whose outcome is of this kind under at least one criterion."""
-    return [item for item, kinds in item_kinds(evaluation).items() if kind in kinds.values()]
+    """Ids of the items whose outcome is of this kind under at least one criterion, as results count them: without
+    those that a rule sent and no draw drew."""
+    sent = set(Item.objects.filter(SENT_ONLY, evaluation=evaluation).values_list("pk", flat=True))
+    kinds_of = item_kinds(evaluation)
+    return [item for item, kinds in kinds_of.items() if kind in kinds.values() and item not in sent]

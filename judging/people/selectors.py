@@ -24,6 +24,7 @@ from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
 from judging.people.models import (
+    SENT_ONLY,
     Adjudication,
     Assignment,
     AssignmentState,
@@ -133,6 +134,7 @@ WHICH = {
     "skipped": Q(assignments__state=AssignmentState.SKIPPED),
     "gold": ~Q(gold=""),
     "repeats": Q(repeat_of__isnull=False),
+    "sent": SENT_ONLY,
 }
 """The kinds of items that the list can show."""
 
@@ -155,6 +157,24 @@ def items_page(
     parts = ("row", "response__candidate", "other_response__candidate")
     page = list(items.select_related(*parts).order_by("number")[: size + 1])
     return page[:size], page[size - 1].number if len(page) > size else None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """Of an evaluation, without gold and repeats: `items` that were drawn, over so many `rows`, and items that rules
+    have sent besides."""
+
+    items: int
+    rows: int
+    sent: int
+
+
+def item_counts(evaluation: Evaluation) -> ItemCounts:
+    sent = evaluation.items.filter(SENT_ONLY, needed__gt=0).count()
+    if not sent:
+        return ItemCounts(evaluation.items_count, evaluation.run.rows, 0)
+    drawn = evaluation.items.filter(~SENT_ONLY, needed__gt=0).aggregate(rows=Count("row", distinct=True))
+    return ItemCounts(evaluation.items_count - sent, drawn["rows"], sent)
 
 
 _PACE_OVER = 20  # recent verdicts that determine the pace

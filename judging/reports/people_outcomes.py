@@ -14,7 +14,7 @@ from judging.core.people.item_outcomes import kind_of_item, undecided_pairs
 from judging.core.people.spans import Span, spans_of
 from judging.core.values import Value
 from judging.people.labels import values_of
-from judging.people.models import Adjudication, Assignment, Evaluation, FurtherAnswer, Item
+from judging.people.models import SENT_ONLY, Adjudication, Assignment, Evaluation, FurtherAnswer, Item
 from judging.people.progress import rated
 from judging.people.selectors import evaluations_of
 from judging.records.models import Run
@@ -105,7 +105,10 @@ def _outcomes(evaluation: Evaluation) -> dict[int, ItemOutcomes]:
     decided = set(Adjudication.objects.filter(item__evaluation=evaluation).values_list("item", flat=True))
     sealed = evaluation.items.filter(row__in=sealed_items(evaluation.run)).values_list("pk", flat=True)
     decided.update(sealed)  # in no candidate's figures
+    sent = set(evaluation.items.filter(SENT_ONLY).values_list("pk", flat=True))
     for item, by_rater in rated(evaluation).items():
+        if item in sent:
+            continue
         for number, criterion in criteria.items():
             values = [values[number] for values in by_rater.values() if number in values]
             if values:
@@ -119,12 +122,14 @@ def _outcomes(evaluation: Evaluation) -> dict[int, ItemOutcomes]:
 
 
 def _marks(evaluation: Evaluation) -> Iterator[tuple[int, int, Span]]:
-    """(criterion number, item, span) of all marks in force, without those of a sealed test."""
+    """(criterion number, item, span) of all marks in force, without those of a sealed test, or of answers that only a
+    rule sent."""
     marking = [number for number, criterion in evaluation.criteria.items() if criterion.marks_spans]
     if not marking:
         return
     ratings = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
     ratings = ratings.exclude(item__row__in=sealed_items(evaluation.run))
+    ratings = ratings.exclude(item__in=evaluation.items.filter(SENT_ONLY))
     for item, text in ratings.values_list("item", "rating__values"):
         values = values_of(text)
         for number in marking:

@@ -12,7 +12,7 @@ from judging.core.people.criteria import Criterion
 from judging.core.people.guideline_shift import RatedAgain, Shift, guideline_shift
 from judging.people.guidelines.models import GuidelineVersion, VersionRepeat
 from judging.people.labels import counted_values
-from judging.people.models import Assignment, Evaluation
+from judging.people.models import SENT_ONLY, Assignment, Evaluation
 from judging.records.seal import sealed_items
 
 
@@ -27,10 +27,13 @@ class VersionLine:
     repeats: tuple[int, int]
 
 
-def ratings_by_version(evaluation: Evaluation) -> dict[int, int]:
-    """{version: ordinary ratings in force}, only versions that have some."""
+def ratings_by_version(evaluation: Evaluation, *, in_figures: bool = False) -> dict[int, int]:
+    """{version: ordinary ratings in force}, only versions that have some. `in_figures`: without those of answers that
+    only a rule sent."""
     counting = Assignment.objects.counted().filter(evaluation=evaluation, item__needed__gt=0)
     counting = counting.exclude(item__row__in=sealed_items(evaluation.run))
+    if in_figures:
+        counting = counting.exclude(item__in=evaluation.items.filter(SENT_ONLY))
     counts = counting.order_by().values_list("rating__guideline_version").annotate(count=Count("pk"))
     return dict(sorted(counts))
 
@@ -40,7 +43,7 @@ def mixed_versions(evaluations: Iterable[Evaluation]) -> dict[str, dict[int, int
     a criterion, the first of them that mixes versions is said."""
     mixed: dict[str, dict[int, int]] = {}
     for evaluation in evaluations:
-        counts = ratings_by_version(evaluation) if evaluation.guideline_version > 1 else {}
+        counts = ratings_by_version(evaluation, in_figures=True) if evaluation.guideline_version > 1 else {}
         if len(counts) > 1:
             for criterion in evaluation.criteria.values():
                 mixed.setdefault(criterion.name, counts)

@@ -46,6 +46,7 @@ from judging.people.labels import (
 )
 from judging.people.marked_spans import marked_by_raters
 from judging.people.models import (
+    SENT_ONLY,
     Assignment,
     AssignmentState,
     Evaluation,
@@ -61,6 +62,7 @@ from judging.people.rating_import import JOB, MOST_BYTES, import_begin, import_s
 from judging.people.selectors import (
     WHICH,
     evaluations_page,
+    item_counts,
     items_page,
     possible_raters,
     rating_tasks,
@@ -110,6 +112,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
         "repeats": evaluation.items.filter(repeat_of__isnull=False, version_repeat=None).count(),
         "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
+        "counts": item_counts(evaluation),
     }
     if part_wanted(request) and "part" in request.GET:
         return render(request, "people/_progress.html", context)
@@ -242,6 +245,7 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     page, further = items_page(evaluation, which, after, among=among, rater=pseudonyms.get(rater))
     kinds = item_kinds(evaluation, [item.pk for item in page]) if outcomes else {}
     context = {"evaluation": evaluation, "which": which, "further": further, "after": after}
+    context["sent"] = evaluation.items.filter(SENT_ONLY).exists()
     context |= {"outcomes": outcomes, "outcome": outcome, "pseudonyms": list(pseudonyms), "rater": rater}
     context["items"] = [
         (

@@ -19,8 +19,11 @@ from judging.core.values import Outcome
 from judging.people.asking.models import Sending, SendingRule
 from judging.people.asking.rules import rule_create, rule_pause
 from judging.people.models import Evaluation, Item
+from judging.people.outcomes import items_of_kind
+from judging.people.selectors import ItemCounts, item_counts
 from judging.records.models import Run
 from judging.records.run_events import emit_run
+from judging.reports.people_outcomes import rated_criteria
 from judging.reports.services import report_document
 from judging.review.models import SavedView
 from tests.conftest import ClientOf
@@ -157,3 +160,16 @@ def test_what_a_rule_sent_counts_in_no_mean_of_the_study(
     assert [cell["scored"] for cells in document["candidates"].values() for cell in cells.values()] == [5]
     assert document["left_out"]["sent_by_rule"] == 8
     assert document["left_out"]["rows_without_answers"] >= 0
+
+
+def test_the_page_of_the_study_tells_what_was_drawn_from_what_was_sent(
+    run: Run, rule: SendingRule, evaluation: Evaluation, rita: User
+) -> None:
+    a_further_run(run)
+    do_jobs("send_to_people")
+    rate_each(evaluation, rita, lambda _item: True)
+    evaluation = Evaluation.objects.get()
+    assert item_counts(evaluation) == ItemCounts(items=5, rows=5, sent=8)
+    (criterion,) = rated_criteria(evaluation.run)
+    assert criterion.outcomes.kinds == {"single": 5}
+    assert len(items_of_kind(evaluation, "single")) == 5
