@@ -15,8 +15,9 @@ from datasets.versions.file_import import source_files
 from evalsite.accounts.models import User
 from evalsite.tasks import jobs
 from evalsite.tasks.jobs import Hold, WorkStopped
+from judging.evidence.comparing import compared
 from judging.evidence.container import Evidence
-from judging.evidence.verifying import compared, verify
+from judging.evidence.verifying import verify
 from judging.records.models import Run
 from judging.reports.licence_text import licence_sentence
 from judging.reports.services import report_document

@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from django.utils import translation
 
 import evalsite
 from datasets.core.kinds import CHECKLIST, PASS_FAIL
+from datasets.core.rubric import Rubric
+from judging.core.checklists import conclude_checklist, rubric_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.pipeline import combine_verdicts, outcome_of_kind, read_verdicts
 from judging.core.replies import Parsed, Parser, ParserError, make_parser
@@ -28,32 +30,25 @@ from judging.core.statistics.carried_over import OpenedTest
 from judging.core.statistics.checklists import AnswerChecklist
 from judging.core.statistics.frame import PEOPLE, ScaledMetric, VerdictRow, ordered, verdict_frame
 from judging.core.statistics.judges import Flagged, answer_features
+from judging.core.statistics.licence import Thresholds
 from judging.core.values import ERROR, NOT_RUN, SCORED
+from judging.evidence.comparing import Difference, compared
 from judging.evidence.container import Evidence
 from judging.evidence.writing import LANGUAGE
 from judging.reports.checklists import with_least
 from judging.reports.figures import ReportInputs, build_document
 from judging.reports.selectors import scaled
 from judging.reports.services import shown_figures
+from judging.reports.version_orders import with_version_orders
 from judging.trust.report_figures import LicensedTest, add_corrected, figures_of_test
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_DIFFERENCES = 1000
-TOLERANCE = 1e-9  # relative
 STYLE = ("style", "style_rating")
 _VERDICT, _CHECKLIST = msgspec.json.Decoder(Verdict), msgspec.json.Decoder(AnswerChecklist)
 Settings = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A place in the file where what stands inside is not what was computed."""
-
-    place: str
-    inside: Any
-    computed: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +114,15 @@ def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
         settings, report = evidence.document("settings.json"), evidence.document("report.json")
         rows = list(evidence.lines("verdicts")) + list(evidence.lines("ratings"))
         computed, left_out = recomputed_report(evidence, settings, report, rows)
-        inside = {name: report[name] for name in computed} | {"ranking": without_versions(report["ranking"])}
+        inside = {name: report[name] for name in computed}
+        if "versions" not in settings:
+            inside["ranking"] = without_versions(report["ranking"])
         if settings["hashes_only"]:
             computed, inside = without_style(computed), without_style(inside)
         differences = [
-            *judgement_differences(settings, evidence.lines("judgements"), rows),
+            *judgement_differences(
+                settings, evidence.lines("judgements"), rows, _stored_checklists(evidence)
+            ),
             *compared(json.loads(json.dumps(computed)), inside),
         ]
     except (
@@ -135,10 +134,10 @@ def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
         msgspec.MsgspecError,
     ) as error:
         return [Difference("file", None, f"cannot be computed: {type(error).__name__}: {error}"[:300])], []
-    return differences, _notes(settings, left_out, licences=bool(report["licences"]))
+    return differences, _notes(settings, left_out, report)
 
 
-def _notes(settings: Settings, left_out: Iterable[str], *, licences: bool) -> list[str]:
+def _notes(settings: Settings, left_out: Iterable[str], report: Mapping[str, Any]) -> list[str]:
     notes = []
     definitions = [MetricDefinition.from_json(json.dumps(each)) for each in settings["definitions"]]
     if any(definition.scripts or definition.rules for definition in definitions):
@@ -146,10 +145,17 @@ def _notes(settings: Settings, left_out: Iterable[str], *, licences: bool) -> li
     parsers = [judge.parse for definition in definitions for judge in definition.judges]
     if any(isinstance(parser, dict) and "regex" in parser for parser in parsers):
         notes.append("What regular expressions found in replies was taken as stored.")
-    if licences:
+    if settings["hashes_only"] and any(definition.gives == CHECKLIST for definition in definitions):
         notes.append(
-            "What licences allow, their intervals and state were taken as stored; they count nowhere else."
+            "Values of checklists were taken as stored: only hashes of their rubrics are in the file."
         )
+    if report["licences"]:
+        notes.append("The states and dates of licences were taken as stored; they count nowhere else.")
+    for licence in settings.get("licences", ()):
+        if kept := _kept(licence):
+            notes.append(f"Taken as stored in the licence of {licence['metric']}: {', '.join(kept)}.")
+    if any("version" in order for ranking in report["ranking"] for order in ranking["orders"]):
+        notes.append("Means under other versions of a metric come from other runs and were taken as stored.")
     return notes + [f"Not recomputable from this file: {name}." for name in left_out]
 
 
@@ -160,7 +166,8 @@ def recomputed_report(
     evidence: Evidence, settings: Settings, inside: Mapping[str, Any], rows: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
     """The figures computed from the file, and the names of those that cannot be. What a licence says besides the
-    figures of its test is taken from the report inside; in older files, which lack the tests, all of it."""
+    figures of its test, such as its state, is taken from the report inside; in older files, which lack the tests, all
+    of it."""
     scales = [_scaled(metric) for metric in settings["metrics"]]
     checklists = _checklists(evidence)
     metrics = with_least(scales, checklists)
@@ -180,7 +187,7 @@ def recomputed_report(
     def add_licences(document: dict[str, Any]) -> None:
         document["licences"] = inside["licences"]
         if "licences" in settings:
-            figures = {each.metric.name: figures_of_test(each) for each in licensed}
+            figures = {each.metric.name: _given_again(each, settings) for each in licensed}
             nothing = {"state": "none", "use": None}
             document["licences"] = [
                 entry | figures.get(entry.get("metric"), nothing) for entry in inside["licences"]
@@ -196,6 +203,9 @@ def recomputed_report(
     document = build_document(inputs, add_licences)
     with translation.override(LANGUAGE):
         figures = shown_figures(document, scales)
+    if "versions" in settings:
+        figures["ranking"] = with_version_orders(figures["ranking"], settings["versions"])
+    figures |= {name: settings[name] for name in ("run", "dataset", "version")}
     left_out = [
         *(["length", "style"] if settings["hashes_only"] else []),
         *(["raters"] if settings["sealed"] else []),
@@ -203,9 +213,23 @@ def recomputed_report(
     return {name: value for name, value in figures.items() if name not in left_out}, left_out
 
 
+def _given_again(licensed: LicensedTest, settings: Settings) -> dict[str, Any]:
+    """The figures that the licence's test gives, without those that are taken as stored."""
+    (licence,) = (each for each in settings["licences"] if each["metric"] == licensed.metric.name)
+    kept = _kept(licence)
+    return {name: value for name, value in figures_of_test(licensed).items() if name not in kept}
+
+
+def _kept(licence: Mapping[str, Any]) -> list[str]:
+    """The figures of a licence that are taken as stored; in older files, which lack the criteria of checklists, all
+    that these give."""
+    kept: list[str] = licence.get("kept", ["use"])
+    return kept if licence["kind"] != CHECKLIST or licence.get("criteria") else ["figures"]
+
+
 def _licensed_test(licence: Mapping[str, Any], metrics: Iterable[ScaledMetric]) -> LicensedTest:
     by_name = {metric.name: metric for metric in metrics}
-    units, judge, people = np.array(licence["values"], dtype=np.float64).reshape(-1, 3).T
+    criteria = licence.get("criteria")
     return LicensedTest(
         metric=by_name[licence["metric"]],
         judge=licence["judge"],
@@ -213,8 +237,15 @@ def _licensed_test(licence: Mapping[str, Any], metrics: Iterable[ScaledMetric]) 
         opening=licence["opening"],
         state=licence["state"],
         labels=licence["labels"],
-        test=OpenedTest(judge, people, units.astype(np.int64), passes=licence["kind"] == PASS_FAIL),
+        test=_opened_test(licence["values"], passes=licence["kind"] == PASS_FAIL),
+        thresholds=Thresholds(**licence.get("thresholds", {})),
+        criteria=_opened_test(criteria, passes=True) if criteria else None,
     )
+
+
+def _opened_test(values: Sequence[Sequence[float]], *, passes: bool) -> OpenedTest:
+    units, judge, people = np.array(values, dtype=np.float64).reshape(-1, 3).T
+    return OpenedTest(judge, people, units.astype(np.int64), passes=passes)
 
 
 def without_style(value: Any) -> Any:
@@ -290,8 +321,34 @@ def _reading(definition: MetricDefinition) -> _Reading | None:
     return None if any(parser.sandbox_script for parser in parsers) else _Reading(parsers)
 
 
+@dataclass(frozen=True, slots=True)
+class _Checklists:
+    """What is needed to conclude checklists again: the rows' `rubrics`, none where only hashes are there, and what the
+    file says that became of their criteria: {answer: {id: met}}."""
+
+    rubrics: Mapping[int, Rubric]
+    stored: Mapping[tuple[Any, ...], Mapping[str, bool | None]]
+
+
+def _stored_checklists(evidence: Evidence) -> _Checklists:
+    stored = {
+        (metric, each.candidate, each.row, each.response): {
+            criterion.id: criterion.met for criterion in each.criteria
+        }
+        for metric, every in _checklists(evidence).items()
+        for each in every
+        if not each.by_people
+    }
+    rows = evidence.lines("rows") if stored else ()
+    rubrics = ((row["row"], rubric_of(row["fields"])) for row in rows if "fields" in row)
+    return _Checklists({line: rubric for line, rubric in rubrics if rubric is not None}, stored)
+
+
 def judgement_differences(
-    settings: Settings, judgements: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+    settings: Settings,
+    judgements: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]],
+    checklists: _Checklists,
 ) -> list[Difference]:
     """Where a raw reply that is read anew, or the votes combined anew, give another verdict than the stored one, and
     where the table of verdicts, from which the report is computed, has another value than the judgement of a judge or
@@ -311,7 +368,7 @@ def judgement_differences(
         for record in judgements:
             reading = readings[record["definition"]]
             if reading is not None and record["replies"] and record["state"] != NOT_RUN:
-                listed += await _reread(record, definitions[record["definition"]], reading)
+                listed += await _reread(record, definitions[record["definition"]], reading, checklists)
             if not record["excluded"]:
                 inside = counted.pop(answer_of(record), None)
                 listed += compared(_in_force(record), inside, f"verdicts/{place_of(record)}")
@@ -331,23 +388,32 @@ def _in_force(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _reread(
-    record: Mapping[str, Any], definition: MetricDefinition, reading: _Reading
+    record: Mapping[str, Any], definition: MetricDefinition, reading: _Reading, checklists: _Checklists
 ) -> list[Difference]:
     place = place_of(record)
     calls = tuple(_call(reply) for reply in record["replies"] if reply["judge"] in definition.last_row)
-    if definition.gives == CHECKLIST and definition.at_once:
-        return []
-    verdicts = await read_verdicts(calls, reading)  # type: ignore[arg-type]  # only its `read` is used
     stored = [msgspec.convert(verdict, _VERDICT.type) for verdict in record["verdicts"]]
-    if not stored and record["state"] == ERROR:
+    if not stored and (record["state"] == ERROR or definition.at_once):
         return []
+    at_once = max(verdict.criterion for verdict in stored) if definition.at_once else 0
+    verdicts = await read_verdicts(calls, reading, at_once)  # type: ignore[arg-type]  # only its `read` is used
     inside, computed = _by_place(stored), _by_place(verdicts)
     differences = list(compared(computed, inside, f"{place}/verdicts"))
-    if definition.value_scripts or definition.gives == CHECKLIST or _script_failed(record):
+    if definition.value_scripts or _script_failed(record):
         return differences
-    outcome = outcome_of_kind(definition, combine_verdicts(definition, calls, verdicts))
+    inside = {name: record[name] for name in ("state", "value")}
+    if definition.gives == CHECKLIST:
+        rubric = None if definition.scripts else checklists.rubrics.get(record["row"])
+        if rubric is None:
+            return differences
+        outcome, checklist = conclude_checklist(definition, rubric, calls, verdicts)
+        if not record["excluded"]:
+            met = {criterion.id: criterion.met for criterion in checklist.criteria}
+            differences += compared(met, checklists.stored.get(answer_of(record)[:4]), f"checklists/{place}")
+    else:
+        outcome = outcome_of_kind(definition, combine_verdicts(definition, calls, verdicts))
     again = {"state": str(outcome.state), "value": outcome.value}
-    return [*differences, *compared(again, {name: record[name] for name in again}, place)]
+    return [*differences, *compared(again, inside, place)]
 
 
 def _script_failed(record: Mapping[str, Any]) -> bool:
@@ -383,28 +449,3 @@ def answer_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def place_of(record: Mapping[str, Any]) -> str:
     return "judgements/" + "/".join(str(part) for part in answer_of(record) if part not in (None, 0))
-
-
-# --- comparison ------------------------------------------------------------------------------------------------
-
-
-def compared(computed: Any, inside: Any, place: str = "report.json") -> Iterator[Difference]:
-    """Every place where two JSON values differ: texts and whole numbers exactly, numbers by more than TOLERANCE."""
-    if isinstance(computed, dict) and isinstance(inside, dict):
-        for name in dict.fromkeys([*computed, *inside]):
-            yield from compared(computed.get(name), inside.get(name), f"{place}/{name}")
-    elif isinstance(computed, list) and isinstance(inside, list) and len(computed) == len(inside):
-        for number, (mine, other) in enumerate(zip(computed, inside, strict=True)):
-            yield from compared(mine, other, f"{place}/{number}")
-    elif not _same(computed, inside):
-        yield Difference(place, inside, computed)
-
-
-def _same(computed: Any, inside: Any) -> bool:
-    if isinstance(computed, bool) or isinstance(inside, bool):
-        return computed is inside
-    if isinstance(computed, float | int) and isinstance(inside, float | int):
-        if isinstance(computed, int) and isinstance(inside, int):
-            return computed == inside
-        return math.isclose(computed, inside, rel_tol=TOLERANCE, abs_tol=1e-15)
-    return bool(computed == inside)

@@ -27,7 +27,9 @@ class RulesForm(forms.Form):
     hashes_only = forms.BooleanField(
         label=gettext_lazy("Only hashes of rows, answers and requests"),
         required=False,
-        help_text=gettext_lazy("Raw replies and prompt templates stay, and may quote them."),
+        help_text=gettext_lazy(
+            "Raw replies, prompt templates and the criteria of checklists stay, and may quote them."
+        ),
     )
     host_names = forms.BooleanField(
         label=gettext_lazy("Name the hosts of the judges' endpoints"), required=False

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,7 +23,9 @@ import evalsite
 from datasets.core.variables import response_data
 from datasets.models import Row
 from judging.core.metric_definition import JudgeModel, MetricDefinition
+from judging.core.statistics.carried_over import OpenedTest
 from judging.core.statistics.frame import PEOPLE, ScaledMetric
+from judging.evidence.comparing import same_figure
 from judging.evidence.container import EvidenceWriter
 from judging.filters.judgement_filter import ANYTHING
 from judging.people.selectors import evaluations_of
@@ -34,9 +37,10 @@ from judging.reports import selectors
 from judging.reports.figures import ReportInputs, report_inputs
 from judging.reports.frames import answers_of, measured_rows, references_of
 from judging.reports.services import report_document
+from judging.reports.version_orders import means_under_versions
 from judging.transfer.export.records import LoadedJudgement, load, model_name
 from judging.transfer.export.results import ResultLine, results_of
-from judging.trust.report_figures import LicensedTest, licensed_tests
+from judging.trust.report_figures import LicensedTest, figures_of_test, licensed_tests
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -94,12 +98,17 @@ def _add_members(writer: EvidenceWriter, run: Run, *, hashes_only: bool, host_na
     writer.add_lines("rows", _rows(run, hashes_only=hashes_only))
     answers = (_answer_record(*answer, hashes_only=hashes_only) for answer in _answers(run, scales.values()))
     writer.add_lines("answers", answers)
-    settings = _settings(run, inputs, definitions, scales, frozen, hashes_only=hashes_only)
-    writer.add_json(
-        "settings.json", settings | ({"hosts": _hosts(definitions.values())} if host_names else {})
-    )
     with translation.override(LANGUAGE):
-        writer.add_json("report.json", report_document(run))
+        document = report_document(run)
+    settings = _settings(run, inputs, definitions, frozen, hashes_only=hashes_only)
+    settings["licences"] = [
+        _licence(licensed, document["licences"])
+        for licensed in licensed_tests(run, definitions, scales, with_criteria=True)
+    ]
+    if host_names:
+        settings["hosts"] = _hosts(definitions.values())
+    writer.add_json("settings.json", settings)
+    writer.add_json("report.json", document)
 
 
 def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
@@ -268,12 +277,11 @@ def _settings(
     run: Run,
     inputs: ReportInputs,
     definitions: dict[int, MetricDefinition],
-    metrics: Mapping[int, ScaledMetric],
     frozen: list[dict[str, Any]],
     *,
     hashes_only: bool,
 ) -> dict[str, Any]:
-    """The run's settings, and what a report needs besides verdicts and ratings."""
+    """The run's settings, and what a report needs besides verdicts, ratings and licences."""
     frame = inputs.judgements
     return {
         "run": run.name,
@@ -301,15 +309,16 @@ def _settings(
         "gold": inputs.gold,
         "overridden": _counts(inputs.overridden),
         "flagged": [[*names, *flagged] for names, flagged in inputs.flagged.items()],
-        "licences": list(map(_licence, licensed_tests(run, definitions, metrics))),
+        "versions": means_under_versions(run),
     }
 
 
-def _licence(licensed: LicensedTest) -> dict[str, Any]:
-    """A licence's test: what its figures, and means corrected with it, are computed from. `values`: of each answer the
-    number of its row, the judge's value and people's."""
-    test = licensed.test
-    columns = (test.units.tolist(), test.judge.tolist(), test.people.tolist())
+def _licence(licensed: LicensedTest, entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A licence's test: what its figures, and means corrected with it, are computed from. `values`, and `criteria` of a
+    checklist: of each answer, or criterion, the number of its row, the judge's value and people's. `kept`: the figures
+    of the report's entry that the test does not give again: computed by an earlier version, or of criteria that were
+    judged again since."""
+    kept = not_given_again(licensed, entries)
     return {
         "metric": licensed.metric.name,
         "judge": licensed.judge,
@@ -317,8 +326,23 @@ def _licence(licensed: LicensedTest) -> dict[str, Any]:
         "opening": licensed.opening,
         "state": licensed.state,
         "labels": licensed.labels,
-        "values": [list(values) for values in zip(*columns, strict=True)],
+        "thresholds": asdict(licensed.thresholds),
+        "values": _values_of(licensed.test),
+        "criteria": _values_of(licensed.criteria) if licensed.criteria else [],
+        "kept": kept,
     }
+
+
+def _values_of(test: OpenedTest) -> list[list[float]]:
+    columns = (test.units.tolist(), test.judge.tolist(), test.people.tolist())
+    return [list(values) for values in zip(*columns, strict=True)]
+
+
+def not_given_again(licensed: LicensedTest, entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names of the figures in the report's entry that the licence's test does not give again."""
+    (entry,) = (entry for entry in entries if entry["metric"] == licensed.metric.name)
+    figures = figures_of_test(licensed)
+    return [name for name, value in figures.items() if not same_figure(value, entry[name])]
 
 
 def _hosts(definitions: Iterable[MetricDefinition]) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from judging.reports.figures import Figures, current_figures
 from judging.reports.headline import headlines
 from judging.reports.slices import breakdowns_of
 from judging.reports.verdict_shares import with_side_shares, with_verdicts
-from judging.reports.version_orders import with_version_orders
+from judging.reports.version_orders import means_under_versions, with_version_orders
 from judging.teamwork.marks import excluded_by
 from judging.transfer.results_import.opened import evidence_of
 
@@ -42,6 +42,7 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
     version, current = run.version, figures or current_figures(run).figures
     metrics = list(selectors.metrics_of(run).values())
     figures_shown = shown_figures(current.report, metrics)
+    ranking = figures_shown["ranking"]
     return {
         "run": run.name,
         "run_id": run.pk,
@@ -55,7 +56,7 @@ def report_document(run: Run, figures: Figures | None = None) -> dict[str, Any]:
             for name, counts in mixed_versions(evaluations_of(run)).items()
         },
         **figures_shown,
-        "ranking": with_version_orders(figures_shown["ranking"], run),
+        "ranking": with_version_orders(ranking, means_under_versions(run) if ranking else {}),
         "cost": cost_of(run, current.retries),
         "evidence": evidence_of(run),
     }

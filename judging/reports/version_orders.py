@@ -8,19 +8,27 @@ from typing import Any
 from judging.records.models import NOT_ENDED, Run, RunMetric
 from judging.reports.outcomes import stored_outcomes
 
+VersionMeans = dict[str, list[tuple[int, dict[str, float]]]]
+"""{metric: (number of another version, {candidate of this run: its mean there})}."""
 
-def with_version_orders(rankings: Sequence[Mapping[str, Any]], run: Run) -> list[dict[str, Any]]:
+
+def with_version_orders(
+    rankings: Sequence[Mapping[str, Any]], versions: Mapping[str, Sequence[tuple[int, Mapping[str, float]]]]
+) -> list[dict[str, Any]]:
     """The document's rankings, with the orders under other versions of the metric after those of judges and repeats:
-    `by` is `v3`, `version` the number."""
-    versions = orders_of_versions(run) if rankings else {}
+    `by` is `v3`, `version` the number. `versions`: as `means_under_versions` returns them."""
     return [
         {
             **ranking,
             "orders": [
                 *ranking["orders"],
                 *(
-                    {"by": f"v{number}", "version": number, "names": list(names)}
-                    for number, names in versions.get(ranking["metric"], ())
+                    {
+                        "by": f"v{number}",
+                        "version": number,
+                        "names": sorted(means, key=lambda n: (-means[n], n)),
+                    }
+                    for number, means in versions.get(ranking["metric"], ())
                 ),
             ],
         }
@@ -28,9 +36,9 @@ def with_version_orders(rankings: Sequence[Mapping[str, Any]], run: Run) -> list
     ]
 
 
-def orders_of_versions(run: Run) -> dict[str, list[tuple[int, Sequence[str]]]]:
-    """{metric: (number of another version, candidates of this run that it ranked, best first)}, each version in its
-    newest run. Runs that people still rate blind are left out."""
+def means_under_versions(run: Run) -> VersionMeans:
+    """The candidates' means, or win rates, under other versions of the run's metrics, each in its newest run, where
+    they rank two at least. Runs that people still rate blind are left out."""
     own = {
         each.metric_version.metric_id: each
         for each in run.metrics.exclude(metric_version=None).select_related("metric_version")
@@ -50,17 +58,19 @@ def orders_of_versions(run: Run) -> dict[str, list[tuple[int, Sequence[str]]]]:
         newest.setdefault(each.metric_version_id or 0, each)
     stored = stored_outcomes(each.run_id for each in newest.values())
     names = set(run.run_candidates.values_list("candidate__name", flat=True))
-    orders: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    versions: VersionMeans = {}
     for each in sorted(newest.values(), key=lambda used: used.metric_version_id or 0):
         outcome = next(
             (outcome for outcome in stored.get(each.run_id, ()) if outcome.metric == each.name), None
         )
         if outcome is None or each.metric_version is None:
             continue
-        ranked = [
-            entry.name for entry in outcome.candidates if entry.mean is not None and entry.name in names
-        ]
-        if len(ranked) > 1:
+        means = {
+            entry.name: entry.mean
+            for entry in outcome.candidates
+            if entry.mean is not None and entry.name in names
+        }
+        if len(means) > 1:
             name = own[each.metric_version.metric_id].name
-            orders.setdefault(name, []).append((each.metric_version.number, ranked))
-    return orders
+            versions.setdefault(name, []).append((each.metric_version.number, means))
+    return versions

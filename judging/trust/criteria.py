@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from judging.core.checklists import Checklist, Met, checklist_from, met_of
 from judging.people.item_criteria import judged_by
@@ -13,13 +13,44 @@ from judging.people.models import Adjudication, Evaluation
 from judging.people.sent_items import half_decided
 from judging.records.models import Judgement, JudgementQuerySet, Run, RunMetric, SourceKind
 from judging.records.seal import BY_PEOPLE
-from judging.trust.answers import ADJUDICATED, MAJORITY, ONE, Answer
+from judging.trust.answers import ADJUDICATED, MAJORITY, ONE, Answer, row_keys
+from judging.trust.models import Licence
 
 
 def judged_criteria(run_metric: RunMetric, keys: Mapping[int, str]) -> dict[Answer, Met]:
     """A judge's verdicts on the criteria of each answer of a run. `keys`: of its rows, by line."""
     judgements = Judgement.objects.filter(run=run_metric.run_id, run_metric=run_metric, current=True)
     return {answer: met_of(checklist) for answer, checklist in _checklists(judgements, keys)}
+
+
+def pairs_of_criteria(
+    judged: Mapping[Answer, Met], labels: Mapping[Answer, Mapping[str, Any]]
+) -> list[tuple[Answer, bool, bool]]:
+    """(answer, what the judge says, what people say) of each criterion of which both say something; `labels`: those of
+    a closed test."""
+    return [
+        (answer, judged[answer][criterion], met)
+        for answer, label in labels.items()
+        for criterion, met in label.get("criteria", {}).items()
+        if criterion in judged.get(answer, {})
+    ]
+
+
+def criteria_of_licence(licence: Licence) -> list[tuple[str, bool, bool]]:
+    """(key of the row, what the judge says, what people say) of each criterion in the test behind a checklist's
+    licence; empty if its run was deleted."""
+    opening = licence.opening
+    run = opening.run if opening else None
+    run_metric = run.metrics.filter(metric_version=licence.metric_version_id).first() if run else None
+    if opening is None or run is None or run.deleted_at is not None or run_metric is None:
+        return []
+    labels = {Answer.of(label): label for label in opening.test.labels}
+    rows = {answer.row for answer in labels}
+    keys = row_keys(run.version, by_id=opening.test.split.by_id)[0]
+    judged = judged_criteria(run_metric, {line: key for line, key in keys.items() if key in rows})
+    return [
+        (answer.row, of_judge, of_people) for answer, of_judge, of_people in pairs_of_criteria(judged, labels)
+    ]
 
 
 class PeoplesCriteria(NamedTuple):

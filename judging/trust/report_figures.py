@@ -12,18 +12,22 @@ from datasets.core.kinds import CHECKLIST, PASS_FAIL
 from datasets.models import Dataset
 from judging.core.licensing import coded, judged_as, places_of
 from judging.core.metric_definition import MetricDefinition
-from judging.core.statistics.agreement import cohen_kappa, quadratic_kappa
 from judging.core.statistics.carried_over import OpenedTest, carried_scores
 from judging.core.statistics.frame import ScaledMetric
+from judging.core.statistics.licence import Thresholds, licence_figures, use_allowed, with_kappa_interval
+from judging.core.statistics.means import Rate
 from judging.core.statistics.ranking import under
 from judging.core.statistics.report import report
 from judging.core.statistics.verdicts import with_own_values
 from judging.records.models import Run, SourceKind
+from judging.trust.criteria import criteria_of_licence
 from judging.trust.models import Licence, LicenceState, Suspension
 from judging.trust.selectors import licence_in_force, licence_state
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+NO_RATE = Rate(None, None, None, 0, 0)
 
 
 def add_licences(
@@ -55,7 +59,8 @@ def add_licences(
 @dataclass(frozen=True, slots=True, eq=False)
 class LicensedTest:
     """The test behind the licence of a metric's judge. `kind`: of the verdicts; `opening`: its number; `state`: why the
-    licence does not hold, if so; `labels`: whether the values are labels, which have no mean."""
+    licence does not hold, if so; `labels`: whether the values are labels, which have no mean; `thresholds`: those in
+    force at the opening; `criteria`: the test of a checklist by its criteria, None where it is not known."""
 
     metric: ScaledMetric
     judge: str
@@ -64,12 +69,19 @@ class LicensedTest:
     state: str | None
     labels: bool
     test: OpenedTest
+    thresholds: Thresholds
+    criteria: OpenedTest | None = None
 
 
 def licensed_tests(
-    run: Run, definitions: Mapping[int, MetricDefinition], metrics: Mapping[int, ScaledMetric]
+    run: Run,
+    definitions: Mapping[int, MetricDefinition],
+    metrics: Mapping[int, ScaledMetric],
+    *,
+    with_criteria: bool = False,
 ) -> Iterator[LicensedTest]:
-    """The tests behind the licences in a run's report, in the order of its metrics."""
+    """The tests behind the licences in a run's report, in the order of its metrics; `with_criteria`: those of
+    checklists also by their criteria."""
     for key, definition in definitions.items() if run.by_workers else ():
         licence = licence_in_force(definition, run.project) if definition.judges else None
         if licence is not None:
@@ -82,6 +94,8 @@ def licensed_tests(
                 state=None if state == LicenceState.VALID else state.value,
                 labels=any(isinstance(value, str) for *_answer, value in licence.answers),
                 test=opened_test(licence, definition.kind),
+                thresholds=Thresholds(**licence.thresholds),
+                criteria=_test_of_criteria(licence, definition) if with_criteria else None,
             )
 
 
@@ -157,6 +171,17 @@ def opened_test(licence: Licence, kind: str) -> OpenedTest:
     return OpenedTest(of_judge, of_people, rows, passes=kind == PASS_FAIL)
 
 
+def _test_of_criteria(licence: Licence, definition: MetricDefinition) -> OpenedTest | None:
+    pairs = criteria_of_licence(licence) if definition.kind == CHECKLIST else []
+    if not pairs:
+        return None
+    keys, judge, people = zip(*pairs, strict=True)
+    rows = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    return OpenedTest(
+        np.array(judge, dtype=np.float64), np.array(people, dtype=np.float64), rows, passes=True
+    )
+
+
 def add_corrected(document: dict[str, Any], licensed: LicensedTest, judgements: DataFrame) -> None:
     """Add means corrected with a licence's test, where the run has no ratings. Only of means of scores and passes:
     labels have none, and comparisons have win rates."""
@@ -188,14 +213,28 @@ def _without_overrides(
 
 
 def figures_of_test(licensed: LicensedTest) -> dict[str, Any]:
-    """The figures in `licence_entry` that follow from the test's values alone; none of a checklist, whose figures are
-    by criteria. Without intervals, which the licence keeps as they were computed when it was given."""
-    if licensed.kind == CHECKLIST:
+    """The figures in `licence_entry` that follow from the test's values, and the use that they allow. Empty for a
+    checklist of which the criteria are not known."""
+    test = licensed.criteria if licensed.kind == CHECKLIST else licensed.test
+    if test is None:
         return {}
-    test, judged = licensed.test, judged_as(licensed.kind)
-    if judged == "passes":
-        passes = {name: test.rate_right(verdict).rate for name, verdict in (("tpr", 1), ("tnr", 0))}
-        kappa, failures = cohen_kappa(test.judge, test.people), float((test.people == 0).mean())
-        return {"items": test.people.size, "failures": failures, **passes, "kappa": kappa}
-    measure = cohen_kappa if judged == "labels" else quadratic_kappa
-    return {"items": test.people.size, "kappa": measure(test.judge, test.people)}
+    judged = judged_as(licensed.kind)
+    figures = licence_figures(test.judge, test.people, test.units, judged, licensed.opening)
+    passes = judged == "passes"
+    if passes:
+        figures = with_kappa_interval(figures, test.judge, test.people, test.units)
+    positive, negative = figures.positive or NO_RATE, figures.negative or NO_RATE
+    return {
+        "use": use_allowed(figures, licensed.thresholds) if licensed.state is None else None,
+        "items": figures.items,
+        "failures": float((test.people == 0).mean()) if passes else None,
+        "tpr": positive.rate,
+        "tpr_low": positive.low,
+        "tpr_high": positive.high,
+        "tnr": negative.rate,
+        "tnr_low": negative.low,
+        "tnr_high": negative.high,
+        "kappa": figures.kappa,
+        "kappa_low": figures.kappa_low,
+        "kappa_high": figures.kappa_high,
+    }

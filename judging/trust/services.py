@@ -53,7 +53,7 @@ from judging.trust.answers import (
     value_author,
     verdicts_of,
 )
-from judging.trust.criteria import criteria_of_people, judged_criteria
+from judging.trust.criteria import criteria_of_people, judged_criteria, pairs_of_criteria
 from judging.trust.events import emit_licence
 from judging.trust.models import (
     Licence,
@@ -320,12 +320,7 @@ def _figures_of_criteria(
     judged: Mapping[Answer, Met], labels: Mapping[Answer, Mapping[str, Any]], opening: int
 ) -> tuple[LicenceFigures, list[Answer]]:
     """A checklist's figures, over the criteria of which both say something, and the answers that have any."""
-    pairs = [
-        (answer, judged[answer][criterion], met)
-        for answer, label in labels.items()
-        for criterion, met in label.get("criteria", {}).items()
-        if criterion in judged.get(answer, {})
-    ]
+    pairs = pairs_of_criteria(judged, labels)
     if not pairs:
         raise ValidationError(_("The judge has scored none of the test's answers in this run."))
     answers, of_judge, of_people = zip(*pairs, strict=True)

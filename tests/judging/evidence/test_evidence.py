@@ -17,17 +17,25 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from datasets.core.rubric import read_rubric
 from evalsite.accounts.models import Project, User
+from judging.core.checklists import conclude_checklist
 from judging.core.licensing import Sizes
+from judging.core.metric_definition import MetricDefinition
+from judging.core.results import JudgeCall, JudgementResult, Verdict
+from judging.evidence.comparing import compared
 from judging.evidence.container import raw_key
-from judging.evidence.verifying import compared
+from judging.metrics.models import MetricVersion
 from judging.metrics.services import metric_create
 from judging.records.models import Run
+from judging.reports.figures import for_page
 from judging.reports.services import report_document
+from judging.trust.models import Licence
 from judging.trust.services import sealed_test_close, sealed_test_open, split_draw
 from tests.judging import judged
+from tests.judging.checklists.helpers import RUBRIC, a_checklist, with_rubrics
 from tests.judging.people.make import about, rate_each
-from tests.make import a_metric, a_run
+from tests.make import a_metric, a_run, a_version
 
 Members = dict[str, bytes]
 
@@ -72,6 +80,17 @@ def change(file: Path, name: str, edit: Callable[[bytes], bytes], *, hashed: boo
         manifest["files"][name]["sha256"] = hashlib.sha256(contents[name]).hexdigest()
         contents["manifest.json"] = json.dumps(manifest).encode()
     rewrite(file, contents)
+
+
+def change_json(file: Path, name: str, edit: Callable[[Any], Any]) -> None:
+    """Change a JSON member in place, and its hash in the manifest."""
+
+    def edited(content: bytes) -> bytes:
+        document = json.loads(content)
+        edit(document)
+        return json.dumps(document).encode()
+
+    change(file, name, edited, hashed=True)
 
 
 def sign_with(key: Ed25519PrivateKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +276,87 @@ def test_what_a_licences_test_corrects_is_computed_again(
     change(file, "report.json", lambda content: content.replace(before, after), hashed=True)
     status, document = verified(file)
     assert (status, document["intact"], document["recomputed"]) == (1, True, False)
+
+
+@pytest.mark.django_db
+def test_what_a_licence_says_is_computed_from_its_test(project: Project, rita: User, tmp_path: Path) -> None:
+    later, file = _corrected_by_a_licence(project, rita), tmp_path / "licensed.zip"
+    call_command("evidence", str(later.pk), "--out", str(file), stderr=StringIO())
+    changed = {"use": "gates", "failures": 0.2, "tpr_low": 0.99, "tnr_high": 0.5, "items": 4}
+    change_json(file, "report.json", lambda report: report["licences"][0].update(changed))
+    _status, document = verified(file)
+    places = {difference["place"] for difference in document["differences"]}
+    assert places == {f"report.json/licences/0/{name}" for name in changed}
+
+
+@pytest.mark.django_db
+def test_figures_of_an_older_licence_are_taken_as_stored_and_said(
+    project: Project, rita: User, tmp_path: Path
+) -> None:
+    later, file = _corrected_by_a_licence(project, rita), tmp_path / "licensed.zip"
+    licence = Licence.objects.get()
+    licence.figures["positive"]["low"] = 0.7
+    licence.save()
+    call_command("evidence", str(later.pk), "--out", str(file), stderr=StringIO())
+    err = StringIO()
+    call_command("verify", str(file), stdout=StringIO(), stderr=err)
+    assert "Taken as stored in the licence of quality: tpr_low." in err.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_checklist_is_concluded_again(project: Project, tmp_path: Path, at_once: bool) -> None:
+    definition = a_checklist(judged.JUDGE_URL, at_once=at_once)
+    run = a_run(with_rubrics(project, [RUBRIC], ["alpha"]), definition)
+    judged.judge(run, lambda _place: nothing_met(definition))
+    file = tmp_path / "checklist.zip"
+    write(file)
+    assert verified(file)[0] == 0
+    change(file, "judgements/0001.jsonl", lambda content: content.replace(b"not met", b"met"), hashed=True)
+    places = {difference["place"].split("/")[0] for difference in verified(file)[1]["differences"]}
+    assert places == {"judgements", "checklists"}
+
+
+def nothing_met(definition: MetricDefinition) -> JudgementResult:
+    """What a judge says that finds no criterion of RUBRIC met, all of them at once or one by one."""
+    entry = '{{"id": "{}", "verdict": "not met"}}'
+    replies = [" ".join(map(entry.format, "123"))] if definition.at_once else ["Verdict: not met"] * 3
+    calls = tuple(
+        JudgeCall(0, 0, {}, {"content": reply, "finish_reason": "stop"}, None, [], criterion=number)
+        for number, reply in enumerate(replies, 0 if definition.at_once else 1)
+    )
+    verdicts = tuple(Verdict(0, 0, False, criterion=number) for number in (1, 2, 3))
+    rubric = read_rubric(RUBRIC)[0]
+    assert rubric is not None
+    outcome, checklist = conclude_checklist(definition, rubric, calls, verdicts)
+    return JudgementResult(outcome, calls, verdicts, checklist=checklist.to_json())
+
+
+@pytest.mark.django_db
+def test_orders_under_other_versions_follow_from_the_means_inside(project: Project, tmp_path: Path) -> None:
+    definition, file = a_metric(judged.JUDGE_URL), tmp_path / "versions.zip"
+    metric = metric_create(project=project, definition=definition, user=None)
+    version = a_version(project, rows=2, models=("alpha", "beta"))
+    for number, ahead in ((2, 1), (1, 0)):
+        run = judged.judge(
+            a_run(version, definition), lambda place, ahead=ahead: judged.said(4 + 3 * (place % 2 == ahead))
+        )
+        stored = MetricVersion.objects.get_or_create(metric=metric, number=number, defaults=SAME)[0]
+        run.metrics.update(metric_version=stored)
+        for_page(run)
+    call_command("evidence", str(run.pk), "--out", str(file), stderr=StringIO())
+    assert verified(file)[0] == 0
+
+    def reverse(report: dict[str, Any]) -> None:
+        (order,) = report["ranking"][0]["orders"]
+        order["names"].reverse()
+
+    change_json(file, "report.json", reverse)
+    places = [difference["place"] for difference in verified(file)[1]["differences"]]
+    assert places == [f"report.json/ranking/0/orders/0/names/{place}" for place in (0, 1)]
+
+
+SAME = {"definition": a_metric(judged.JUDGE_URL).to_json()}
 
 
 def _corrected_by_a_licence(project: Project, rita: User) -> Run:

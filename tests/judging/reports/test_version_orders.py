@@ -12,7 +12,7 @@ from judging.metrics.services import metric_create
 from judging.records.models import Run
 from judging.reports.figures import for_page
 from judging.reports.page.report_view import report_view
-from judging.reports.version_orders import orders_of_versions
+from judging.reports.version_orders import means_under_versions
 from tests.judging.people.make import about
 from tests.judging.reports.cast import SCRIPT, a_judged_run, by_name
 from tests.make import a_version
@@ -47,7 +47,7 @@ def test_the_newest_run_of_each_other_version_counts(metric: Metric, version: Ve
     judged(version, second, alpha=9, beta=1)
     judged(version, second, alpha=3, beta=5)
     run = judged(version, metric.versions.get(number=1), alpha=7, beta=4)
-    assert orders_of_versions(run) == {"quality": [(2, ["beta", "alpha"])]}
+    assert means_under_versions(run) == {"quality": [(2, {"beta": 5, "alpha": 3})]}
 
 
 def test_the_report_tells_another_order(metric: Metric, version: Version) -> None:
@@ -66,4 +66,4 @@ def test_other_data_and_blind_ratings_tell_nothing(
     second = second_of(metric)
     judged(a_version(project, rows=4), second, alpha=3, beta=5)
     about(judged(version, second, alpha=3, beta=5), [rita])
-    assert orders_of_versions(judged(version, metric.versions.get(number=1), alpha=7, beta=4)) == {}
+    assert means_under_versions(judged(version, metric.versions.get(number=1), alpha=7, beta=4)) == {}

@@ -12,13 +12,16 @@ from judging.core.licensing import Sizes
 from judging.core.results import JudgementResult
 from judging.metrics.services import metric_create
 from judging.people.adjudication import adjudicate
+from judging.records.definitions import definitions_now
 from judging.records.models import Run
+from judging.reports.selectors import metrics_of
 from judging.trust.criteria import majority
 from judging.trust.dev import dev_agreements, disagreements, keys_in
 from judging.trust.drawing import Asking, sealed_test_draw
 from judging.trust.licence_page import licence_page
 from judging.trust.models import Licence, SealedTest, Split
 from judging.trust.promise import promise_of
+from judging.trust.report_figures import figures_of_test, licence_entry, licensed_tests
 from judging.trust.services import sealed_test_close, sealed_test_open
 from judging.trust.sources import Source, failure_rate
 from tests.conftest import ClientOf
@@ -101,6 +104,15 @@ def test_both_rates_count_criteria(test: SealedTest, run: Run) -> None:
     assert licence.figures["judged"] == "passes"
     assert licence.figures["bias"]["mean"] == pytest.approx(7 / 11 / ROWS)
     assert licence.use == "gates"
+
+
+def test_what_its_licence_says_follows_from_the_criteria(test: SealedTest, run: Run) -> None:
+    licence = licensed(test, run)
+    (of_run,) = licensed_tests(run, definitions_now(run), metrics_of(run), with_criteria=True)
+    entry = licence_entry("quality", licence, licence.judge)
+    figures = figures_of_test(of_run)
+    assert figures == {name: entry[name] for name in figures}
+    assert figures["items"] == 3 * ROWS
 
 
 def test_a_decision_counts_in_place_of_the_majority(test: SealedTest, run: Run, bob: User) -> None:
