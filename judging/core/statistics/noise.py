@@ -10,17 +10,24 @@ import numpy as np
 from .numeric import UPPER, finite, normal_quantile
 
 
-def repeat_variance(items: Sequence[Sequence[float]]) -> tuple[float, float] | None:
+def repeat_variance(items: Sequence[Sequence[Sequence[float]]]) -> tuple[float, float] | None:
     """The mean variance v within an item's repeats (score units squared), and r, the repeats a score.
 
-    `items`: for each item the repeated scores of which its score is the mean. r is their harmonic mean over items, so
-    that v/r is the mean variance of an item's score. None without an item that has two repeats.
+    `items`: for each item each judge's repeated scores; the item's score is the mean of all. An item's variance is that
+    within its judges, by their numbers of repeats. r is the harmonic mean over items of how many scores the item has,
+    so that v/r is the mean variance of an item's score. None without an item that every judge has scored twice.
     """
-    repeated = [np.asarray(scores, np.float64) for scores in items if len(scores) > 1]
+    repeated = [
+        [np.asarray(scores, np.float64) for scores in judges]
+        for judges in items
+        if len(judges) and all(len(scores) > 1 for scores in judges)
+    ]
     if not repeated:
         return None
-    variance = float(np.mean([scores.var(ddof=1) for scores in repeated]))
-    return variance, len(repeated) / sum(1 / scores.size for scores in repeated)
+    counts = [sum(scores.size for scores in judges) for judges in repeated]
+    sums = [sum(scores.size * scores.var(ddof=1) for scores in judges) for judges in repeated]
+    variance = float(np.mean([total / count for total, count in zip(sums, counts, strict=True)]))
+    return variance, len(counts) / sum(1 / count for count in counts)
 
 
 def noise_alone(a: tuple[float, float] | None, b: tuple[float, float] | None, items: int) -> float | None:

@@ -394,3 +394,27 @@ def test_the_judges_own_variation_is_said_where_it_gave_each_score_several_times
         1.959964 * math.sqrt((8 / 2 + 8 / 2) / ROWS), rel=1e-6
     )
     assert comparison_document(runs[0], once)["quality"]["alpha"]["noise_alone"] is None
+
+
+def test_the_variation_of_several_judges_is_that_of_each(project: Project) -> None:
+    version = a_version_of(project)
+    votes = tuple(Verdict(judge, repeat, 8 - 4 * repeat + judge) for judge in (0, 1) for repeat in (0, 1))
+    result = JudgementResult(Outcome("scored", 6.5), (), votes)
+    two = with_two_judges(metric(repeats=2))
+    runs = [judge(a_run(version, two), lambda _place: result) for _run in range(2)]
+    assert comparison_document(*runs)["quality"]["alpha"]["noise_alone"] == pytest.approx(
+        1.959964 * math.sqrt((8 / 4 + 8 / 4) / ROWS), rel=1e-6
+    )
+
+
+def test_of_a_median_the_judges_variation_is_not_said(project: Project) -> None:
+    version = a_version_of(project)
+    result = JudgementResult(Outcome("scored", 6), (), (Verdict(0, 0, 8), Verdict(0, 1, 4)))
+    by_median = msgspec.structs.replace(metric(repeats=2), jury="median")
+    runs = [judge(a_run(version, by_median), lambda _place: result) for _run in range(2)]
+    assert comparison_document(*runs)["quality"]["alpha"]["noise_alone"] is None
+
+
+def with_two_judges(definition: MetricDefinition) -> MetricDefinition:
+    (one,) = definition.judges
+    return msgspec.structs.replace(definition, judges=(one, msgspec.structs.replace(one, name="second")))
