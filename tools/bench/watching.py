@@ -14,8 +14,10 @@ from judging.core.statistics.numeric import Bools, Floats
 from judging.core.statistics.watch import (
     BASELINE,
     TOGETHER,
+    CheckResult,
     Sittings,
     check_result,
+    earlier_checks,
     level_of,
     turned_ps,
 )
@@ -40,12 +42,14 @@ from the licence's with the same chance, which is as hard as it can be."""
 @dataclass(frozen=True, slots=True)
 class Scripted:
     """A judge that differs from the licence's verdicts with the chance `self_change`, `how` see above; `turned` of the
-    verdicts are the opposite from check `since` on, 0: never."""
+    verdicts are the opposite from check `since` on, 0: never. `for_good`: they differ from the licence's each time;
+    else the judge changes them by itself as often as before."""
 
     self_change: float
     how: How = "around"
     since: int = 0
     turned: float = TURNED
+    for_good: bool = False
 
 
 def alarms(judge: Scripted, last: int, first: int = 1, histories: int = HISTORIES, seed: int = 0) -> float:
@@ -55,21 +59,23 @@ def alarms(judge: Scripted, last: int, first: int = 1, histories: int = HISTORIE
     rates = _rates(judge, rng, histories)
     turns = np.argsort(rng.random(shape), axis=1) < round(judge.turned * SENTINELS)
     before = rng.binomial(BASELINE, rates)
-    recent: list[Bools] = []
+    after = np.where(turns, np.maximum(1 - rates, judge.for_good), rates)
+    checks: list[Bools] = []
     found = np.zeros(histories, dtype=bool)
-    for number in range(max(1, first - TOGETHER + 1), last + 1):
+    for number in range(1, last + 1):
         turned = judge.since and number >= judge.since
-        recent = [
-            *recent[1 - TOGETHER :],
-            rng.random(shape) < (np.where(turns, 1 - rates, rates) if turned else rates),
-        ]
+        checks.append(rng.random(shape) < (after if turned else rates))
         if number < first:
             continue
-        windows = sorted({1, len(recent)})
-        for window in windows:
-            now = np.sum(recent[-window:], axis=0)
+        together, earlier = min(TOGETHER, number), earlier_checks(number)
+        tests = sorted({(1, 0), (together, 0), (together, earlier)})
+        for window, further in tests:
+            left = np.flatnonzero(~found)
+            reference = before[left] + sum(check[left].astype(np.int64) for check in checks[:further])
+            now = np.sum(checks[-window:], axis=0)[left]
             size = np.full(SENTINELS, window)
-            found |= turned_ps(before, now, BASELINE + size, size) <= level_of(number) / len(windows)
+            p = turned_ps(reference, now, BASELINE + further + size, size)
+            found[left] = p <= level_of(number) / len(tests)
     return float(found.mean())
 
 
@@ -94,16 +100,12 @@ def alarms_of_scores(
         rng = np.random.default_rng([seed, history])
         worth = rng.uniform(3, 8, SENTINELS)
         shift = SHIFT if history % 2 else -SHIFT
-        start = max(1, first - TOGETHER + 1)
         licence, *sittings = (
             _scores(worth + (shift if since and number >= since else 0), noise, rng)
-            for number in (0, *[0] * BASELINE, *range(start, last + 1))
+            for number in (0, *[0] * BASELINE, *range(1, last + 1))
         )
         baseline, checks = (_sittings(each, licence) for each in (sittings[:BASELINE], sittings[BASELINE:]))
-        found += any(
-            check_result(baseline, _until(checks, number - start + 1), number, history).alarm
-            for number in range(first, last + 1)
-        )
+        found += any(_check(baseline, checks, number, history).alarm for number in range(first, last + 1))
     return found / histories
 
 
@@ -114,6 +116,11 @@ def _scores(worth: Floats, noise: float, rng: np.random.Generator) -> Floats:
 def _sittings(values: list[Floats], licence: Floats) -> Sittings:
     stacked = np.column_stack(values)
     return Sittings((stacked != licence[:, None]).astype(np.float64), stacked)
+
+
+def _check(baseline: Sittings, checks: Sittings, number: int, seed: int) -> CheckResult:
+    earlier = _until(checks, earlier_checks(number)) if earlier_checks(number) else None
+    return check_result(baseline, _until(checks, number), number, seed, earlier)
 
 
 def _until(checks: Sittings, number: int) -> Sittings:
@@ -131,8 +138,13 @@ def watching_figures(histories: int = HISTORIES) -> Iterator[Figure]:
             for since in CHANGES:
                 last = since + TOGETHER - 1
                 found = 100 * alarms(Scripted(share, how, since), last, since, histories)
-                least = least_found(share, how, since)
+                least = least_found(share)
                 yield Figure.at_least(f"changes from check {since} found, {judge}, %", found, least, detail)
+    for since in CHANGES:
+        coin = Scripted(SELF_CHANGES[-1], "coin", since, for_good=True)
+        found = 100 * alarms(coin, since + TOGETHER - 1, since, histories)
+        judge = f"judges that change {coin.self_change:.0%} by themselves (coin), turned for good"
+        yield Figure.at_least(f"changes from check {since} found, {judge}, %", found, 80, detail)
     for noise in NOISES:
         judge = f"judges of scores with noise {noise:g}"
         alarm = 100 * alarms_of_scores(noise, CHECKS, histories=histories)
@@ -142,12 +154,9 @@ def watching_figures(histories: int = HISTORIES) -> Iterator[Figure]:
             yield Figure.at_least(f"shifts from check {since} found, {judge}, %", found, 90, detail)
 
 
-def least_found(share: float, how: How, since: int) -> float:
-    """In how many of 100 histories a change must be found. Where each verdict is a coin of its own at 20 %, even the
-    most powerful test of five judgements against five finds fewer."""
-    if share < 0.2:
-        return 90
-    return {1: 70, 11: 55, 41: 40}[since] if how == "coin" else 80
+def least_found(share: float) -> float:
+    """In how many of 100 histories a change must be found."""
+    return 90 if share < 0.2 else 80
 
 
 def main() -> None:

@@ -3,8 +3,11 @@
 A watch judges the same sentinels again and again. If the judge is the same, a sentinel's judgements of the baseline and
 of recent checks are exchangeable: any of them could have come first. Two statistics are tested so, each over this check
 and over the last five checks together: which verdicts differ from the licence's (`changed`), and for numbers how far
-they have moved, up and down. Source: the permutation test of Pitman 1937 in strata; Phipson and Smyth, Statistical
-Applications in Genetics and Molecular Biology 9(1), 2010, for (1 + hits) / (1 + draws).
+they have moved, up and down. From the sixth check on the changed verdicts of the last five are also tested against the
+baseline and the checks before them, of which the first `MOST_EARLIER` count: the more is known of how often a judge
+changes by itself, the sooner a change shows, and the first ones hold least of a slow one. Source: the permutation test
+of Pitman 1937 in strata; Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9(1), 2010, for
+(1 + hits) / (1 + draws).
 
 Check t is tested at the level `0.5 / ((t + 9) (t + 10))`, shared equally by its tests. The levels of all checks add up
 to 0.05, so at most 5 of 100 watches of an unchanged judge ever raise an alarm, however many checks they make.
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -27,14 +30,17 @@ BASELINE = 5
 """How often each sentinel is judged for the baseline."""
 TOGETHER = 5
 """How many recent checks are tested together."""
+MOST_EARLIER = 45
+"""Checks before those that are tested together, from the first, that count as a further baseline."""
 FEWEST_SENTINELS, USUAL_SENTINELS, MOST_SENTINELS = 30, 60, 100
 FEWEST_ANSWERED = 0.9
 """A check with fewer of its sentinels answered counts as none."""
 WHOLE_LEVEL = 0.05
-SELF_CHANGE, TURNED, TURNED_BACK = 0.15, 0.15, 0.2
-STEPS = 5
-"""What the statistic of changed verdicts looks for, and how finely it counts (turned_scores). They decide what is
-found, never the level."""
+SELF_CHANGE, TURNED, TURNED_BACK = 0.2, 0.15, 0.1
+STEPS, MOST = 12, 4.0
+"""What the statistic of changed verdicts looks for, how finely it counts, and how much a sentinel counts at most
+(turned_scores). They decide what is found, never the level."""
+ROUNDED = 1e-12
 CLOSE = 1e-9  # relative; sums of the same values differ by rounding
 FIRST_DRAWS, MOST_DRAWS_AT_ONCE = 100, 20_000
 
@@ -67,12 +73,13 @@ class Sittings:
 @dataclass(frozen=True, slots=True)
 class WatchTest:
     """One test of a check. `checks`: over how many it goes. `level`: below which p raises the alarm. `p` is an upper
-    bound that was reached early where it lies far above the level."""
+    bound that was reached early where it lies far above the level. `earlier`: how many checks count as baseline."""
 
     what: What
     checks: int
     p: float
     level: float
+    earlier: int = 0
 
     @property
     def alarm(self) -> bool:
@@ -120,16 +127,26 @@ def answered_enough(sitting: Sittings) -> bool:
     return float(np.isfinite(sitting.changed[:, -1]).mean()) >= FEWEST_ANSWERED
 
 
-def check_result(baseline: Sittings, checks: Sittings, number: int, seed: int = 0) -> CheckResult:
+def earlier_checks(number: int) -> int:
+    """How many checks, from the first, count as baseline in the third test of the check with this number."""
+    return max(0, min(MOST_EARLIER, number - TOGETHER))
+
+
+def check_result(
+    baseline: Sittings, checks: Sittings, number: int, seed: int = 0, earlier: Sittings | None = None
+) -> CheckResult:
     """The tests of the newest check, the last of `checks`, which counted; `number`: its place among these, from 1.
 
-    `seed`: of the permutations of numbers.
+    `earlier`: the `earlier_checks` of this number; None if there are none. `seed`: of the permutations of numbers.
     """
-    windows = [1, min(TOGETHER, checks.changed.shape[1])]
-    windows = windows[:1] if windows[1] == 1 else windows  # the first check is tested once
+    windows = sorted({1, min(TOGETHER, checks.changed.shape[1])})  # the first check is tested once
     kinds: tuple[What, ...] = ("changed",) if baseline.values is None else ("changed", "up", "down")
-    level = level_of(number) / (len(windows) * len(kinds))
+    level = level_of(number) / (len(windows) * len(kinds) + (earlier is not None))
     tests = []
+    if earlier is not None:
+        before = np.hstack([baseline.changed, earlier.changed])
+        p = changed_p(before, checks.last(TOGETHER).changed)
+        tests.append(WatchTest("changed", TOGETHER, p, level, earlier.changed.shape[1]))
     for window in windows:
         recent = checks.last(window)
         tests.append(WatchTest("changed", window, changed_p(baseline.changed, recent.changed), level))
@@ -179,32 +196,38 @@ def turned_ps(before: Ints, now: Ints, judged: Ints, recent: Ints) -> Floats:
     licence's. `judged`, `recent` (sentinels,): of how many verdicts, both together, and recent ones.
 
     The statistic is the sum over sentinels of log(1 − π + π L), `turned_scores`; its distribution is the convolution of
-    the sentinels' own. p = P(at least the observed sum).
+    the sentinels' own, as the product of their Fourier transforms. p = P(at least the observed sum), exact but for
+    rounding: not under `ROUNDED`.
     """
     changed = before + now
-    tables = {size: turned_scores(*size) for size in set(zip(judged.tolist(), recent.tolist(), strict=True))}
-    chances = np.ones((len(changed), 1))
+    sizes = list(zip(judged.tolist(), recent.tolist(), strict=True))
+    tables = {size: turned_scores(*size) for size in set(sizes)}
+    highest = {size: scores.max(axis=1) for size, (_weights, scores) in tables.items()}
+    whole = sum(highest[size][changed[:, place]] for place, size in enumerate(sizes))
+    length = 1 << int(np.max(whole, initial=0)).bit_length()
+    transforms = {size: np.fft.rfft(_by_score(*tables[size]), length) for size in tables}
+    product = np.ones((len(changed), length // 2 + 1), dtype=np.complex128)
     observed = np.zeros(len(changed), dtype=np.int64)
-    for place, size in enumerate(zip(judged.tolist(), recent.tolist(), strict=True)):
-        weights, scores = tables[size]
-        of_all, of_recent = changed[:, place], now[:, place]
-        observed += scores[of_all, of_recent]
-        before_it = chances
-        chances = np.zeros((len(changed), before_it.shape[1] + int(scores[of_all].max())))
-        for count in np.unique(of_all).tolist():
-            here = of_all == count
-            for chance, score in zip(weights[count].tolist(), scores[count].tolist(), strict=True):
-                if chance:
-                    chances[here, score : score + before_it.shape[1]] += before_it[here] * chance
+    for place, size in enumerate(sizes):
+        product *= transforms[size][changed[:, place]]
+        observed += tables[size][1][changed[:, place], now[:, place]]
+    chances = np.fft.irfft(product, length)
     tails = np.cumsum(chances[:, ::-1], axis=1)[:, ::-1]
-    p: Floats = np.minimum(1.0, tails[np.arange(len(changed)), observed])
+    p: Floats = np.clip(tails[np.arange(len(changed)), observed], ROUNDED, 1.0)
     return p
 
 
-@cache
+def _by_score(weights: Floats, scores: Ints) -> Floats:
+    """P of each score, for every number of changed verdicts: (judged + 1, scores)."""
+    chances = np.zeros((len(weights), int(scores.max()) + 1))
+    np.add.at(chances, (np.arange(len(weights))[:, None], scores), weights)
+    return chances
+
+
+@lru_cache(maxsize=256)
 def turned_scores(judged: int, recent: int) -> tuple[Floats, Ints]:
     """(P, score) of k changed verdicts among `recent` ones, for every number of changed ones among all `judged`: both
-    (judged + 1, recent + 1), scores in steps of 1/`STEPS` nat, from 0.
+    (judged + 1, recent + 1), scores in steps of 1/`STEPS` nat, from 0 to `MOST` nats.
 
     P is hypergeometric. The score is the log of the likelihood ratio of a mixture: with the chance `TURNED` the
     sentinel's verdict has turned, from one that differs from the licence's with the chance `SELF_CHANGE` to its
@@ -225,7 +248,7 @@ def turned_scores(judged: int, recent: int) -> tuple[Floats, Ints]:
         mixed += TURNED * share * ratio / (weights * ratio).sum(axis=1, keepdims=True)
     logs = np.log(mixed)
     lowest = np.where(weights > 0, logs, np.inf).min(axis=1, keepdims=True)
-    scores = np.where(weights > 0, np.rint((logs - lowest) * STEPS), 0).astype(np.int64)
+    scores = np.where(weights > 0, np.rint(np.minimum(logs - lowest, MOST) * STEPS), 0).astype(np.int64)
     return weights, scores
 
 
@@ -318,16 +341,21 @@ def _found(
     turns = np.argsort(rng.random(shape), axis=1) < turned
     rates_after = np.where(turns, 1 - rates, rates)
     verdicts = rng.random((TOGETHER, *shape)) < rates_after
-    earlier = rng.random((TOGETHER, *shape)) < rates  # checks before the change, those that there are
+    unchanged = rng.random((TOGETHER, *shape)) < rates  # checks before the change, those that there are
     detected = np.zeros(histories, dtype=bool)
     for after in range(1, TOGETHER + 1):
         number = checks + after
-        together = min(TOGETHER, number)
-        windows = [1, together] if together > 1 else [1]
-        level = level_of(number) / (len(windows) * kinds)
-        for window in windows:
-            of_change = min(window, after)
-            now = verdicts[after - of_change : after].sum(axis=0) + earlier[: window - of_change].sum(axis=0)
+        together, earlier = min(TOGETHER, number), earlier_checks(number)
+        tests = [(1, 0), (together, 0)] if together > 1 else [(1, 0)]
+        tests += [(together, earlier)] if earlier else []
+        level = level_of(number) / (2 * kinds + (earlier > 0) if together > 1 else kinds)
+        for window, further in tests:
+            left, of_change = np.flatnonzero(~detected), min(window, after)
+            now = verdicts[after - of_change : after].sum(axis=0) + unchanged[: window - of_change].sum(
+                axis=0
+            )
+            reference = before + rng.binomial(further, np.broadcast_to(rates, shape))
             recent = np.full(rates.size, window)
-            detected |= turned_ps(before, now, BASELINE + recent, recent) <= level
+            judged = BASELINE + further + recent
+            detected[left] = turned_ps(reference[left], now[left], judged, recent) <= level
     return detected

@@ -7,7 +7,15 @@ from typing import Any
 
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.intervals import wilson
-from judging.core.statistics.watch import TOGETHER, CheckResult, Sittings, check_result, share_of, sight
+from judging.core.statistics.watch import (
+    TOGETHER,
+    CheckResult,
+    Sittings,
+    check_result,
+    earlier_checks,
+    share_of,
+    sight,
+)
 from judging.trust.watch.models import Sitting, Watch
 from judging.trust.watch.sentinels import agreement_of, has_numbers, sittings_of
 
@@ -26,16 +34,17 @@ def sittings_counted(watch: Watch, *, baseline: bool) -> Sittings:
 
 def result_of(watch: Watch, check: Sitting, number: int) -> CheckResult:
     """The tests of a check, with those before it that count; `number`: its place among these, from 1."""
-    before = watch.sittings.filter(period=watch.period, baseline=False, number__lt=number)
-    earlier = list(before.order_by("-number")[: TOGETHER - 1])[::-1]
+    before = watch.sittings.filter(period=watch.period, baseline=False, number__lt=number).order_by("number")
+    first = list(before.filter(number__lte=earlier_checks(number)))
     numbers = has_numbers(MetricDefinition.from_json(watch.definition))
-    checks = sittings_of(watch, [*earlier, check], numbers)
-    return check_result(sittings_counted(watch, baseline=True), checks, number, watch.seed)
+    checks = sittings_of(watch, [*before.filter(number__gt=number - TOGETHER), check], numbers)
+    earlier = sittings_of(watch, first, numbers=False) if first else None
+    return check_result(sittings_counted(watch, baseline=True), checks, number, watch.seed, earlier)
 
 
 def stored_result(watch: Watch, check: Sitting, result: CheckResult) -> dict[str, Any]:
     """{share: {changed, judged, rate, low, high}, agreement: {right, of, rate, low, high}, shift, nearness, tests:
-    [{what, checks, p, level}]}; `shift` null for verdicts that are no numbers."""
+    [{what, checks, p, level, earlier}]}; `shift` null for verdicts that are no numbers."""
     right, of = agreement_of(watch, check)
     low, high = wilson(right / of, of)
     return {

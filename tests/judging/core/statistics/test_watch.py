@@ -11,6 +11,7 @@ from judging.core.statistics.watch import (
     answered_enough,
     changed_p,
     check_result,
+    earlier_checks,
     level_of,
     mean_shift,
     nearness_of,
@@ -108,6 +109,17 @@ def test_the_tests_of_a_check_share_its_level():
     assert {test.level for test in of_scores} == {level_of(5) / 6}
 
 
+def test_earlier_checks_are_a_further_baseline_of_the_last_five():
+    rng = np.random.default_rng(2)
+    changed = (rng.random((40, 55)) < 0.2).astype(float)
+    baseline, earlier, last = np.hsplit(changed, [5, 50])
+    result = check_result(sittings(baseline), sittings(last), 60, earlier=sittings(earlier))
+    assert [(test.checks, test.earlier) for test in result.tests] == [(5, 45), (1, 0), (5, 0)]
+    assert {test.level for test in result.tests} == {level_of(60) / 3}
+    assert result.tests[0].p == changed_p(changed[:, :50], last)
+    assert [earlier_checks(number) for number in (5, 6, 50, 60)] == [0, 1, 45, 45]
+
+
 def test_a_judge_that_says_the_same_is_far_from_an_alarm():
     same = sittings(np.zeros((60, 5)))
     result = check_result(same, same, 5)
@@ -170,8 +182,9 @@ def test_turned_verdicts_are_found_within_five_checks(self_change, since):
     assert alarms(judge, since + 4, since, histories=40) >= 0.9
 
 
-def test_turned_verdicts_are_found_in_a_judge_that_often_changes_by_itself():
-    assert alarms(Scripted(0.2, since=41), 45, 41, histories=40) >= 0.8
+@pytest.mark.parametrize("how", ["around", "coin"])
+def test_turned_verdicts_are_found_in_a_judge_that_often_changes_by_itself(how):
+    assert alarms(Scripted(0.2, how, since=41), 45, 41, histories=40) >= 0.8
 
 
 def test_a_shift_of_scores_is_found_within_five_checks():
