@@ -77,7 +77,7 @@ REASONS: dict[str, ReasonKind] = {
         },
     ),
     "nothing_offered": ReasonKind(
-        gettext_noop("No score was found in the judge's reply."),
+        gettext_noop("No verdict was found in the judge's reply."),
         advice=_ADVICE,
     ),
     "ambiguous": ReasonKind(

@@ -128,4 +128,4 @@ def test_only_where_a_prompt_is_tried_the_template_can_be_changed(shown_in: Show
 
 def test_advice_follows_a_chinese_sentence_without_a_blank() -> None:
     with translation.override("zh-hans"):
-        assert "没有找到分数。请在模板中" in reason_sentence("nothing_offered", shown_in="prompt")
+        assert "没有找到判定。请在模板中" in reason_sentence("nothing_offered", shown_in="prompt")

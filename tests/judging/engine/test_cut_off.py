@@ -63,5 +63,5 @@ def test_a_run_and_its_judgements_say_what_can_be_done_there_about_unparsed_repl
     pages = [reverse("runs:detail", args=place), reverse("runs:judgement", args=(*place, judgement.pk))]
     for page in pages:
         text = client.get(page).content.decode()
-        assert "No score was found in the judge&#x27;s reply. Re-judge, re-parse" in text
+        assert "No verdict was found in the judge&#x27;s reply. Re-judge, re-parse" in text
         assert "in the template" not in text
