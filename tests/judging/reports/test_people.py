@@ -48,6 +48,20 @@ def test_a_human_evaluation_has_a_report_page(
     assert page.status_code == 200
 
 
+def test_the_report_of_a_human_evaluation_belongs_to_people(
+    project: Project, alice: User, rita: User, client_of: ClientOf
+) -> None:
+    evaluation = single(project, [rita])
+    rate_all(evaluation, rita, 4)
+    page = client_of(alice).get(reverse("runs:report", args=("physics", evaluation.run_id))).text
+    ways = [
+        reverse("people:list", args=("physics",)),
+        reverse("people:detail", args=("physics", evaluation.run_id)),
+    ]
+    assert [f'<li><a href="{way}">' in page for way in ways] == [True, True]
+    assert f'<a href="{ways[0]}" aria-current="true">' in page
+
+
 def test_each_rater_has_a_verdict_under_a_pseudonym(project: Project, rita: User, ravi: User) -> None:
     evaluation = single(project, [rita, ravi])
     rate_all(evaluation, rita, 4)
