@@ -30,7 +30,7 @@ from judging.core.statistics.carried_over import OpenedTest
 from judging.core.statistics.checklists import AnswerChecklist
 from judging.core.statistics.frame import PEOPLE, ScaledMetric, VerdictRow, ordered, verdict_frame
 from judging.core.statistics.judges import Flagged, answer_features
-from judging.core.statistics.licence import Thresholds
+from judging.core.statistics.uses import Thresholds
 from judging.core.values import ERROR, NOT_RUN, SCORED
 from judging.evidence.comparing import Difference, compared
 from judging.evidence.container import Evidence

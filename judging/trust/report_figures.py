@@ -14,10 +14,11 @@ from judging.core.licensing import coded, judged_as, places_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.carried_over import OpenedTest, carried_scores
 from judging.core.statistics.frame import ScaledMetric
-from judging.core.statistics.licence import Thresholds, licence_figures, use_allowed, with_kappa_interval
+from judging.core.statistics.licence import licence_figures, use_allowed, with_kappa_interval
 from judging.core.statistics.means import Rate
 from judging.core.statistics.ranking import under
 from judging.core.statistics.report import report
+from judging.core.statistics.uses import Thresholds
 from judging.core.statistics.verdicts import with_own_values
 from judging.records.models import Run, SourceKind
 from judging.trust.criteria import criteria_of_licence
