@@ -87,7 +87,8 @@ LONG_WORDS = """() => {  // every text that may come from people or models becom
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
         const text = texts.currentNode;
-        if (text.data.trim() && !text.parentElement.closest(ours)) text.data = "W".repeat(3000);
+        if (text.parentElement.closest(ours)) continue;
+        text.data = text.data.replace(/\\S(.*\\S)?/s, "W".repeat(3000));  // blanks around it stay
     }
 }"""
 WIDER = """() => {  // what makes the page wider than the window
