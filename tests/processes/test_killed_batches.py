@@ -19,8 +19,8 @@ ROWS = 20
 OF_FILES = ("upload", "create", "status", "content")
 STEPS = {
     "chat": OF_FILES,
-    "responses": OF_FILES,
-    "azure": OF_FILES,
+    "responses": ("create",),  # the code of all other steps is that of chat
+    "azure": ("create",),
     "anthropic": ("create", "status", "results"),
 }
 
