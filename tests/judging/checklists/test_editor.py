@@ -60,7 +60,7 @@ def test_the_prompt_of_each_criterion_is_shown(metric: Metric, alice: User, clie
     typed = form_of(metric, row_criterion="2")
     page = client_of(alice).post(METRICS + "preview/", typed, headers={"HX-Request": "true"}).text
     assert '<option value="2" selected>2 · is kind</option>' in page
-    assert 'title="criterion.text · line 3">is kind</mark>' in page
+    assert 'title="criterion.text&nbsp;· line 3">is kind</mark>' in page
 
 
 def test_one_criterion_is_tried(metric: Metric, alice: User, client_of: ClientOf) -> None:

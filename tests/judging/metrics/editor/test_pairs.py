@@ -135,8 +135,8 @@ def test_the_preview_shows_both_answers(
 ) -> None:
     typed = form_of(pair_metric, gives="candidates")
     shown = client_of(alice).post(METRICS + "preview/", typed, headers={"HX-Request": "true"}).text
-    assert 'title="a.content · line 1">ant says 1</mark>' in shown
-    assert 'title="b.content · line 1">bee says 1</mark>' in shown
+    assert 'title="a.content&nbsp;· line 1">ant says 1</mark>' in shown
+    assert 'title="b.content&nbsp;· line 1">bee says 1</mark>' in shown
 
 
 def test_the_answer_to_compare_with_can_be_chosen(
@@ -149,7 +149,7 @@ def test_the_answer_to_compare_with_can_be_chosen(
     cow = Candidate.objects.get(version=version, name="cow")
     typed = form_of(pair_metric, gives="candidates", row_version=version.pk, row_other=f"{cow.pk}:1")
     shown = client_of(alice).post(METRICS + "preview/", typed, headers={"HX-Request": "true"}).text
-    assert 'title="b.content · line 1">cow</mark>' in shown
+    assert 'title="b.content&nbsp;· line 1">cow</mark>' in shown
 
 
 def test_a_trial_asks_in_both_orders_and_combines_them(

@@ -54,7 +54,7 @@ def test_the_page_shows_the_first_row_s_prompt_without_scripts(typist: Typist) -
 
 def test_what_was_put_in_is_marked_with_where_it_came_from(typist: Typist) -> None:
     shown = typist.preview("Q: {{ data.question }}")
-    assert '<mark class="put-in" title="data.question · line 1">What is 1+1?</mark>' in shown
+    assert '<mark class="put-in" title="data.question&nbsp;· line 1">What is 1+1?</mark>' in shown
     assert "<html" not in shown
 
 
@@ -65,7 +65,7 @@ def test_texts_of_a_row_are_escaped(typist: Typist) -> None:
 
 def test_an_undefined_name_is_named_with_its_line(typist: Typist) -> None:
     shown = typist.preview("one\n{{ data.nothing }}")
-    assert '<span class="missing" title="data.nothing · line 2">data.nothing</span>' in shown
+    assert '<span class="missing" title="data.nothing&nbsp;· line 2">data.nothing</span>' in shown
     assert 'data-goto="2"' in shown
 
 
@@ -115,7 +115,7 @@ def test_rows_are_turned_over(line: str, go: str, question: str, typist: Typist)
 
 
 def test_a_random_row_is_a_row(typist: Typist) -> None:
-    assert "data.question · line 1" in typist.preview("{{ data.question }}", go="random")
+    assert "data.question&nbsp;· line 1" in typist.preview("{{ data.question }}", go="random")
 
 
 @pytest.mark.parametrize("name", ["topic", "ref_answer"])
