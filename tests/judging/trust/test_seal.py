@@ -378,7 +378,7 @@ def test_figures_are_the_same_whatever_a_sealed_label_says(
     good, bad = figures("good"), figures("bad")
     assert good[1]["raters"] != bad[1]["raters"]
     for report in (*good, *bad):
-        report.update(raters=[], run="", cost={})
+        report.update(raters=[], run="", run_id=0, cost={})
     assert good == bad
 
 
