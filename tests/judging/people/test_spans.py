@@ -214,7 +214,10 @@ def test_raters_spans_stand_side_by_side_on_the_items_page(
 ) -> None:
     page = client_of(alice).get(f"/p/physics/evaluations/{marked.run_id}/items/1/").content.decode()
     assert "−6 · Accuracy −5, Style −1" in page
-    assert '<mark title="Accuracy −5">译</mark><mark title="Accuracy −5&nbsp;· Style −1"><u>文</u></mark>' in page
+    assert (
+        '<mark title="Accuracy −5">译</mark><mark title="Accuracy −5&nbsp;· Style −1"><u>文</u></mark>'
+        in page
+    )
     assert "Nothing to mark" in page
     assert "Use as gold" not in page
 
