@@ -44,7 +44,7 @@ from judging.people.models import (
     Order,
     Scheme,
 )
-from judging.people.quota import done_by, limit_of, promises_store, room
+from judging.people.quota import active_raters, done_by, limit_of, promises_store, room
 from judging.people.selectors import in_play, pace
 from judging.records.models import Run
 from judging.records.seal import closed_for_rating
@@ -98,7 +98,7 @@ def _has_enough(
     limit = limit_of(evaluation, rater)
     if limit is not None and done_by(rater) + len(leased) > limit:
         return False
-    plenty = MOST_AHEAD * _active_raters(evaluation).count()
+    plenty = MOST_AHEAD * _raters_now(evaluation).count()
     return Item.objects.filter(in_play([evaluation]), free__gt=0)[:plenty].count() == plenty
 
 
@@ -171,7 +171,7 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
         evaluation=evaluation, state=AssignmentState.LEASED, item__needed__gt=0, extra=False
     )
     left = opened.aggregate(free=Sum("free", default=0))["free"] + waiting.count()
-    active = list(_active_raters(evaluation))
+    active = list(_raters_now(evaluation))
     enough_for_all = left >= MOST_AHEAD * len(active)
     capacities = _capacities(evaluation, [rater] if enough_for_all else active)
     mine = capacities.pop(rater.pk)
@@ -180,10 +180,8 @@ def _most_held(evaluation: Evaluation, rater: EvaluationRater) -> int:
     return held if within is None else min(held, within)
 
 
-def _active_raters(evaluation: Evaluation) -> QuerySet[EvaluationRater]:
-    raters = EvaluationRater.objects.filter(
-        evaluation=evaluation, left_at=None, paused_at=None, set_aside_at=None
-    )
+def _raters_now(evaluation: Evaluation) -> QuerySet[EvaluationRater]:
+    raters = active_raters([evaluation.pk])
     return raters if evaluation.pilot_below is None else raters.filter(in_pilot=True)
 
 

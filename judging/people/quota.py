@@ -29,7 +29,7 @@ def share_of(evaluation: Evaluation, *, joining: int = 0) -> int:
     """What each rater gets at most, computed now; `joining`: further raters."""
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
     sums = usual.aggregate(seats=Sum("needed", default=0), items=Count("pk"), free=Sum("free", default=0))
-    active = list(_active([evaluation.pk]).values_list("pk", flat=True))
+    active = list(active_raters([evaluation.pk]).values_list("pk", flat=True))
     seated = Assignment.objects.filter(evaluation=evaluation, item__needed__gt=0, extra=False)
     gone = seated.counted().exclude(rater__in=active).count()
     seats = sums["seats"] - gone
@@ -58,7 +58,7 @@ def gold_supply(evaluation: Evaluation) -> GoldSupply | None:
         return None
     usual = Item.objects.filter(evaluation=evaluation, needed__gt=0)
     sums = usual.aggregate(seats=Sum("needed", default=0), items=Count("pk"))
-    raters = max(evaluation.overlap, _active([evaluation.pk]).count())
+    raters = max(evaluation.overlap, active_raters([evaluation.pk]).count())
     needed = gold_each(_work(evaluation, sums["seats"], raters, sums["items"]), evaluation.quota)
     settings = Qualification.objects.filter(evaluation=evaluation).first()
     there = gold_in_use(evaluation).filter(training=None).count() - (settings.items if settings else 0)
@@ -92,7 +92,8 @@ def _work(evaluation: Evaluation, seats: int, raters: int, items: int) -> Work:
     )
 
 
-def _active(evaluations: Collection[int]) -> QuerySet[EvaluationRater]:
+def active_raters(evaluations: Collection[int]) -> QuerySet[EvaluationRater]:
+    """Those who can rate now, in a pilot or not."""
     return EvaluationRater.objects.filter(
         evaluation__in=evaluations, left_at=None, paused_at=None, set_aside_at=None
     )
@@ -139,13 +140,13 @@ def room(evaluation: Evaluation, rater: EvaluationRater) -> int | None:
 
 def done_by(rater: EvaluationRater) -> int:
     """How many items the rater has rated or skipped, after training and qualification."""
-    return Assignment.objects.filter(rater=rater, state__in=DONE, entry=None).count()
+    return _done([rater])[rater.pk]
 
 
 def rooms_of(evaluations: Collection[Evaluation]) -> dict[int, int]:
     """{evaluation: how many items its active raters may still get together}, of those with a quota. Two queries."""
     limited = {evaluation.pk: evaluation for evaluation in evaluations if evaluation.quota is not None}
-    active = list(_active(limited))
+    active = list(active_raters(limited))
     done = _done(active)
     rooms = dict.fromkeys(limited, 0)
     for rater in active:
