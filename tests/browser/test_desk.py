@@ -61,6 +61,13 @@ def item_of(page: Page) -> str:
     return shown(page).get_attribute("data-item") or ""
 
 
+def open_earlier(page: Page, token: str) -> None:
+    """Open one's own rated item again."""
+    page.keyboard.press("p")
+    page.locator(f"[data-earlier='{token}']").click()
+    expect(page.locator(f"#item-{token}")).to_be_visible()
+
+
 def give(page: Page, *keys: str) -> None:
     """Press the keys and wait for the next item."""
     before = item_of(page)
@@ -400,9 +407,7 @@ def test_what_is_typed_waits_while_an_earlier_one_is_looked_at(desk: Callable[..
     page.keyboard.press("c")
     page.keyboard.type("half a thought")
     page.keyboard.press("Escape")
-    page.keyboard.press("p")
-    page.locator(f"[data-earlier='{first}']").click()
-    expect(page.locator(f"#item-{first}")).to_be_visible()
+    open_earlier(page, first)
     page.get_by_role("link", name="Back to the queue").click()
     expect(page.locator(f"#item-{first}")).to_be_hidden()
     expect(page.locator("textarea[name=comment]")).to_have_value("half a thought")
@@ -499,9 +504,7 @@ def test_an_earlier_verdict_is_changed_and_the_first_one_stays_in_the_history(
     first = item_of(page)
     give(page, "2", "Enter")
     sent(page)
-    page.keyboard.press("p")
-    page.locator(f"[data-earlier='{first}']").click()
-    expect(page.locator(f"#item-{first}")).to_be_visible()
+    open_earlier(page, first)
     expect(page.get_by_label("A better")).to_be_checked()
     give(page, "4", "Enter")
     sent(page)
@@ -534,8 +537,7 @@ def test_two_tabs_make_one_verdict(desk: Callable[..., Page], rita: User) -> Non
     assert [json.loads(each.values) for each in Rating.objects.filter(assignment__token=same)] == [
         {"0": "A>>B" if Assignment.objects.get(token=same).shown_first == 1 else "B>>A"}
     ]
-    other.keyboard.press("p")
-    other.locator(f"[data-earlier='{same}']").click()
+    open_earlier(other, same)
     expect(other.get_by_text("was not submitted")).to_be_visible()
     expect(other.get_by_label("B much better")).to_be_checked()
 
@@ -547,9 +549,7 @@ def test_a_change_that_meets_a_closed_evaluation_is_filled_in_when_it_is_reopene
     first = item_of(page)
     give(page, "2", "Enter")
     sent(page)
-    page.keyboard.press("p")
-    page.locator(f"[data-earlier='{first}']").click()
-    expect(page.locator(f"#item-{first}")).to_be_visible()
+    open_earlier(page, first)
     evaluation_close(evaluation=Evaluation.objects.get(), by=alice)
     page.locator("textarea[name=comment]").fill("on second thought")
     page.keyboard.press("Control+Enter")
