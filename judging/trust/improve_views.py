@@ -95,9 +95,9 @@ def take_example(
     if not shown.example or is_program(test):
         raise Http404
     metric, user = test.split.metric, signed_in(request)
-    places = range(len(drafted_templates(metric=metric, user=user)))
     sent = whole(request.POST.get("judge", ""))
-    for place in places if sent is None else [sent]:
+    places = range(len(drafted_templates(metric=metric, user=user))) if sent is None else [sent]
+    for place in places:
         template_draft(
             metric=metric,
             user=user,
