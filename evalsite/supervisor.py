@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def end_with_parent() -> None:
         sys.exit(0)
 
 
+def wait_until_released() -> None:
+    """Wait in a child for the end of its `Child.held`; a child that was started otherwise goes on at once."""
+    sys.stdin.read()
+
+
 @dataclass(slots=True)
 class Child:
     """A process to keep running."""
@@ -48,13 +54,29 @@ class Child:
     stopped_at: float | None = None
     not_before: float = 0.0
 
-    def start(self) -> None:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Start the process now; `wait_until_released` returns in it when the block ends. An error kills it."""
+        reading, writing = os.pipe()
+        try:
+            self.start(stdin=reading)
+            yield
+        except BaseException:
+            if self.process is not None:
+                kill_group(self.process.pid)
+                self.process.wait()
+            raise
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+    def start(self, stdin: int = subprocess.DEVNULL) -> None:
         # In a new session: Ctrl-C reaches only the supervisor, which then stops all in order, and processes that the
         # child starts (the web server has a worker process) can be stopped with it.
         self.process = subprocess.Popen(  # noqa: S603
             self.command,
             env={**os.environ, PARENT: str(os.getpid())},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.DEVNULL if self.quiet else None,
             start_new_session=True,
         )

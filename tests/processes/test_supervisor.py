@@ -76,6 +76,39 @@ def test_a_killed_child_is_started_again(tmp_path: Path) -> None:
     assert not any(alive(pid) for pid in pids(log))
 
 
+HELD = """
+import sys
+from evalsite.supervisor import wait_until_released
+wait_until_released()
+open(sys.argv[1], "w").write("released")
+"""
+
+
+def test_a_held_child_runs_at_once_and_goes_on_when_it_is_released(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    child = Child("child", [sys.executable, "-c", HELD, str(done)])
+    with child.held():
+        assert child.process is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.process.wait(0.5)
+    assert child.process.wait(30) == 0
+    assert done.read_text() == "released"
+    done.unlink()
+    child.start()  # as after its death: nothing holds it
+    assert child.process.wait(30) == 0
+    assert done.exists()
+
+
+def test_a_held_child_is_killed_if_the_preparations_fail(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    child = Child("child", [sys.executable, "-c", HELD, str(done)])
+    with pytest.raises(ValueError, match="refused"), child.held():
+        raise ValueError("refused")
+    assert child.process is not None
+    assert child.process.returncode == -signal.SIGKILL
+    assert not done.exists()
+
+
 def test_a_child_that_was_stopped_and_does_not_go_on_is_killed_and_started_again() -> None:
     child = Child("child", [sys.executable, "-c", "import time; time.sleep(60)"])
     child.start()

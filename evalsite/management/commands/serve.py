@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
+from django.urls import get_resolver
 
 from evalsite import demo, env
 from evalsite.accounts.models import User
@@ -24,7 +25,15 @@ from evalsite.accounts.services import local_administrator_create
 from evalsite.command_line import IS_INSTALLED, advice, start_advice
 from evalsite.env import Config
 from evalsite.storage import data_dir, unfinished
-from evalsite.supervisor import PARENT, Child, Supervisor, end_with_parent, manage, queue_workers
+from evalsite.supervisor import (
+    PARENT,
+    Child,
+    Supervisor,
+    end_with_parent,
+    manage,
+    queue_workers,
+    wait_until_released,
+)
 from evalsite.tasks import workers
 
 PORTS = range(8000, 8020)  # tried in this order if none is set; only if installed from a wheel
@@ -52,31 +61,29 @@ class Command(BaseCommand):
         end_with_parent()
         config = settings.CONFIG
         if web_only and PARENT in os.environ:
+            get_resolver().url_patterns  # noqa: B018 - imports all views, while the parent prepares the data folder
+            wait_until_released()
             serve_web(config.host, config.port)
             return
         if IS_INSTALLED and not os.environ.get("PORT"):
             config = replace(config, port=free_port(config.host))
             os.environ["PORT"] = str(config.port)  # for the web process
         refuse_taken_port(config.host, config.port)
-        data_dir.prepare_to_start()
-        if settings.LOCAL_MODE:
-            local_administrator_create()
         if web_only:
-            data_dir.collect_static()
+            prepare()
             serve_web(config.host, config.port)
             return
-        with data_dir.claim():
-            self.serve_all(config, sample=config.demo_judge and not no_sample)
+        sample = config.demo_judge and not no_sample
+        web = Child("web", manage("serve", "--web-only"), behind_pages=False)
+        with web.held():
+            prepare()
+            claim = data_dir.claim()
+            judges = [prepare_sample() for prepare_sample in demo.preparations] if sample else []
+        with claim:
+            self.supervise([*judges, web, *queue_workers(workers.QUEUES)], config, sample=sample)
 
-    def serve_all(self, config: Config, *, sample: bool) -> None:
-        """Run everything after the initial checks; returns when all processes have ended."""
-        data_dir.collect_static()
-        children = [
-            Child("web", manage("serve", "--web-only"), behind_pages=False),
-            *queue_workers(workers.QUEUES),
-        ]
-        if sample:
-            children[:0] = [prepare() for prepare in demo.preparations]
+    def supervise(self, children: list[Child], config: Config, *, sample: bool) -> None:
+        """Run everything after the preparations; returns when all processes have ended."""
         threading.Thread(target=self.when_ready, args=(config, sample), daemon=True).start()
         Supervisor(children).run()
 
@@ -104,6 +111,14 @@ class Command(BaseCommand):
         self.check(fail_level=checks.CRITICAL)
         # Reports missing sandbox isolation on this machine; the site runs anyway.
         self.check(tags=["sandbox"], include_deployment_checks=True, fail_level=checks.CRITICAL)
+
+
+def prepare() -> None:
+    """Prepare the data folder and the static files. Raises CommandError if the site must not start."""
+    data_dir.prepare_to_start()
+    if settings.LOCAL_MODE:
+        local_administrator_create()
+    data_dir.collect_static()
 
 
 def who_gets_in() -> str:
