@@ -79,6 +79,7 @@ class Ledger:
     unstored: Spent = field(default_factory=Spent)
     storing: Spent = field(default_factory=Spent)  # being written to the database
     in_flight: int = 0
+    writes: int = 0  # begun and ended ones
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -120,17 +121,20 @@ class Ledger:
     def take(self) -> Spent:
         """Take the unstored spending to store it. Call `settle` with the outcome."""
         self.storing, self.unstored = self.unstored, Spent()
+        self.writes += 1
         return self.storing
 
     def settle(self, stored: bool) -> None:
         (self.stored if stored else self.unstored).add(self.storing)
         self.storing = Spent()
+        self.writes += 1
         self.news.set()
 
-    def synchronize(self, stored: Spent) -> None:
-        """Update the stored spending from the database, which includes other workers'. Stale reads are ignored: it
-        never decreases."""
-        if stored.calls >= self.stored.calls:
+    def synchronize(self, stored: Spent, writes: int) -> None:
+        """Update the stored spending from the database, which includes other workers'. `writes`: of this ledger when
+        the read began. A read during which none began or ended is exact; another may lack what was written, and is
+        ignored if it is lower, or hold what is still being stored, which then counts twice until the next read."""
+        if writes == self.writes or stored.calls >= self.stored.calls:
             self.stored = stored
             self.news.set()
 

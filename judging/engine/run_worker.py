@@ -145,10 +145,11 @@ class RunWorker:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             checks += 1
-            watched = list(self.runs)  # runs picked up meanwhile are not part of the query
+            # runs picked up meanwhile are not part of the query
+            watched = {pk: run.ledger.writes for pk, run in self.runs.items()}
             stopping = early_stopping if checks % CHECKS_PER_EARLY_STOP == 0 else None
             try:
-                running = await self.in_watching(running_of, watched, stopping)
+                running = await self.in_watching(running_of, list(watched), stopping)
             except DatabaseError as error:
                 log.warning("Could not check whether runs were paused: %s", error)
                 await asyncio.sleep(backoff.failed())
@@ -158,7 +159,7 @@ class RunWorker:
                 if run.collects == (run.pk in running):  # it was stopped, or resumed
                     run.abandon_unsent()
                 elif run.pk in running:
-                    run.ledger.synchronize(running[run.pk])
+                    run.ledger.synchronize(running[run.pk], watched[run.pk])
 
     async def _pick_up_runs(self) -> None:
         """Plan waiting runs and pick up running ones."""

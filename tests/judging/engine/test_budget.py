@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
 
 import pytest
@@ -9,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from judging.core.judges import scripted
 from judging.core.judges.scripted import Answer, Received, ScriptedJudge
-from judging.engine.budget import Budget, Ledger
+from judging.engine.budget import Budget, Ledger, Spent
 from judging.records.models import Run, RunState
 from judging.runs import services
 from judging.runs.services import RunOptions
@@ -110,3 +111,29 @@ def test_what_could_not_be_stored_is_stored_later() -> None:
     assert ledger.take().calls == 1
     ledger.settle(stored=False)
     assert (ledger.unstored.calls, ledger.stored.calls) == (1, 0)
+
+
+def test_calls_that_a_read_holds_while_they_are_stored_count_once_again_after_the_next_read() -> None:
+    """Otherwise two workers, which both count too much, would wait for each other for ever."""
+    ledger = Ledger(Budget(calls=3))
+    ledger.begin()
+    ledger.end_call(None, failed=False, endpoint=None)
+    before = ledger.writes
+    ledger.take()
+    ledger.synchronize(Spent(calls=2), before)  # with another worker's, and the one that is being stored
+    ledger.settle(stored=True)
+    assert ledger.stored.calls == 3
+    ledger.synchronize(Spent(calls=2), ledger.writes)
+    assert ledger.stored.calls == 2
+    asyncio.run(asyncio.wait_for(ledger.wait_for_budget(), 10))
+
+
+def test_a_read_older_than_a_write_takes_nothing_back() -> None:
+    ledger = Ledger()
+    ledger.begin()
+    ledger.end_call(None, failed=False, endpoint=None)
+    before = ledger.writes
+    ledger.take()
+    ledger.settle(stored=True)
+    ledger.synchronize(Spent(), before)
+    assert ledger.stored.calls == 1
