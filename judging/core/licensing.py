@@ -91,6 +91,62 @@ def draw_parts(
     return {key: part for part, of_part in drawn for key in of_part}
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a further draw can add to a test without giving rows different chances.
+
+    `tested` of the `earlier` rows are in the test, `left` of them can still be drawn for it; `new` rows were in no
+    earlier draw.
+    """
+
+    earlier: int
+    tested: int
+    left: int
+    new: int
+
+    @property
+    def fewest(self) -> int:
+        """So many of the new rows must join the test, to be as likely in it as the earlier ones."""
+        return self.tested * self.new // self.earlier if self.earlier else 0
+
+    @property
+    def most(self) -> int:
+        """With more, the new rows would be more likely, as no earlier ones are left."""
+        if not self.earlier:
+            return self.new
+        both = self.earlier + self.new
+        return min(self.left + self.new, (self.left * both + self.tested * self.new) // self.earlier)
+
+    def divided(self, further: int) -> tuple[int, int]:
+        """How many earlier and how many new rows join the test, so that all have the same probability, to the rounding.
+        Raises ValueError outside of `fewest` and `most`."""
+        if not self.fewest <= further <= self.most:
+            raise ValueError(further)
+        share = (self.tested + further) / (self.earlier + self.new)
+        of_new = min(further, self.new, max(round(share * self.new), further - self.left))
+        return further - of_new, of_new
+
+
+def draw_further(
+    pools: tuple[Sequence[str], Sequence[str]],
+    others: Sequence[str],
+    counts: tuple[int, int],
+    sizes: Sizes,
+    seed: int,
+) -> dict[str, Part]:
+    """{key of a row: its part} of a further draw, evenly: `counts` rows of each of the two `pools`, earlier and new
+    rows, for the test; then dev and train from `others`, without the drawn ones."""
+    order = random.Random(f"further:{seed}")
+    tested = [
+        key for pool, count in zip(pools, counts, strict=True) for key in order.sample(sorted(pool), count)
+    ]
+    rest = sorted(set(others) - set(tested))
+    drawn = order.sample(rest, min(sizes.dev + sizes.train, len(rest)))
+    parts: dict[str, Part] = dict.fromkeys(tested, "test")
+    parts |= dict.fromkeys(drawn[: sizes.dev], "dev")
+    return parts | dict.fromkeys(drawn[sizes.dev :], "train")
+
+
 def weighted_chances(keys: Sequence[str], weights: Mapping[str, float], size: int) -> dict[str, float]:
     """{key: the probability with which it is among `size` drawn rows}, in proportion to the weights, at most 1."""
     chances: dict[str, float] = {}

@@ -98,6 +98,7 @@ from judging.teamwork.models import Comment, Mark, Notice, ReviewAction
 from judging.transfer.results_import.models import OpenedEvidence, ResultsImport
 from judging.trust.drill_pages.models import Drill
 from judging.trust.models import (
+    FurtherDraw,
     Licence,
     LicenceThresholds,
     Measurement,
@@ -277,7 +278,8 @@ def _delete_run(run: Run, checkpoint: Checkpoint) -> None:
     Succession.objects.filter(old__run=run).update(old=None)
     for model, path in OF_RUN:
         in_batches(model._default_manager.filter(**{path: run}), checkpoint)
-    SealedTest.objects.filter(evaluation__run=run).update(evaluation=None)
+    for draws in (SealedTest, FurtherDraw):
+        draws.objects.filter(evaluation__run=run).update(evaluation=None)
     in_batches(Evaluation.all_objects.filter(run=run), checkpoint)
     Opening.objects.filter(run=run).update(run=None)
     PromptSuggestion.objects.filter(run=run).update(run=None)
@@ -292,6 +294,7 @@ def _delete_splits(dataset: Dataset, checkpoint: Checkpoint) -> None:
     """A data set's splits with their tests; the licences that these gave keep their figures."""
     Licence.objects.filter(opening__test__split__dataset=dataset).update(opening=None)
     in_batches(Opening.objects.filter(test__split__dataset=dataset), checkpoint)
+    in_batches(FurtherDraw.objects.filter(test__split__dataset=dataset), checkpoint)
     in_batches(SealedTest.objects.filter(split__dataset=dataset), checkpoint)
     in_batches(SplitRow.objects.filter(split__dataset=dataset), checkpoint)
     in_batches(PromptSuggestion.objects.filter(split__dataset=dataset), checkpoint)
@@ -346,7 +349,8 @@ def _delete_version(version: Version, checkpoint: Checkpoint) -> None:
     for model, path in OF_VERSION:
         in_batches(model._default_manager.filter(**{path: version}), checkpoint)
     FileImport.objects.filter(version=version).update(version=None)
-    SealedTest.objects.filter(version=version).update(version=None)
+    for draws in (SealedTest, FurtherDraw):
+        draws.objects.filter(version=version).update(version=None)
     Drill.objects.filter(version=version).update(version=None)
     Watch.objects.filter(version=version).update(version=None)
     delete_ids(Version, [version.pk])

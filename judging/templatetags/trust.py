@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import template
+from django.db.models import Q
 
 from judging.people.models import Evaluation
 from judging.records.models import Run
@@ -14,7 +15,8 @@ register = template.Library()
 @register.simple_tag
 def sealed_test_of(evaluation: Evaluation) -> SealedTest | None:
     """The test that people rate in an evaluation, if it is for one."""
-    return SealedTest.objects.filter(evaluation=evaluation).select_related("split__metric").first()
+    of_evaluation = Q(evaluation=evaluation) | Q(further_draws__evaluation=evaluation)
+    return SealedTest.objects.filter(of_evaluation).select_related("split__metric").first()
 
 
 @register.simple_tag

@@ -11,7 +11,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.people.access import rates_here
-from judging.records.models import RunMetric
+from judging.records.models import Run, RunMetric
 from judging.trust.dev import run_metrics_of
 from judging.trust.models import Licence, SealedTest
 
@@ -59,9 +59,10 @@ def get_judged(
     return test, chosen
 
 
-def rates_test(request: HttpRequest, test: SealedTest) -> bool:
-    """Whether the user still rates the test's answers, so that labels and verdicts are hidden from them."""
-    return test.evaluation is not None and rates_here(request, test.evaluation.run)
+def rated_by(request: HttpRequest, test: SealedTest) -> Run | None:
+    """The evaluation in which the user still rates answers of the test's split, so that labels and verdicts are hidden
+    from them; None if there is none."""
+    return next((each.run for each in test.evaluations if rates_here(request, each.run)), None)
 
 
 def is_program(test: SealedTest) -> bool:

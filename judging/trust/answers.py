@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -180,6 +180,19 @@ def ceiling_of(run: Run, criterion: str, lines: Collection[int] | None = None) -
         rows = rows[rows["row"].isin(list(lines)).to_numpy()]
     others = human_ceiling(verdicts, rows)["others"] if len(rows) else None
     return Ceiling(others["items"], others["exact"], others["kappa_weighted"]) if others else None
+
+
+def joint_ceiling(ceilings: Sequence[Ceiling]) -> Ceiling | None:
+    """That of several draws: their means, each draw counting by its items; None without any."""
+    if len(ceilings) < 2:
+        return next(iter(ceilings), None)
+    exact, kappa = (
+        sum(value * each.items for each, value in known) / sum(each.items for each, _value in known)
+        if (known := [(each, value) for each in ceilings if (value := getattr(each, name)) is not None])
+        else None
+        for name in ("exact", "kappa")
+    )
+    return Ceiling(sum(each.items for each in ceilings), exact, kappa)
 
 
 def judge_values(verdicts: Verdicts, judge: str, keys: Mapping[int, str]) -> dict[Answer, Value]:

@@ -29,7 +29,7 @@ from judging.trust.answers import (
     value_author,
     verdicts_of,
 )
-from judging.trust.criteria import criteria_of_people, judged_criteria
+from judging.trust.criteria import PeoplesCriteria, criteria_of_people, judged_criteria
 from judging.trust.looked import looked_labels
 from judging.trust.models import Split
 
@@ -103,18 +103,18 @@ def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
     looked: dict[Answer, Label] = {}
     if TRAIN in parts:
         looked = {answer: Label(label.passed, ONE) for answer, label in looked_labels(split).items()}
-    rated = _rated_criterion(split)
-    if rated is None:
-        return looked
-    keys = keys_in(split, rated.run, *parts)
-    verdicts, _metric = verdicts_of(rated.run, rated, lines=keys)
-    return looked | labels_of(verdicts, keys)
+    labels = looked
+    for rated in _rated_criteria(split):
+        keys = keys_in(split, rated.run, *parts)
+        verdicts, _metric = verdicts_of(rated.run, rated, lines=keys)
+        labels |= labels_of(verdicts, keys)
+    return labels
 
 
-def _rated_criterion(split: Split) -> RunMetric | None:
-    """Under which people's verdicts are stored; None if they were deleted."""
-    run = split.test.labelled_run
-    return run.metrics.select_related("run__version").filter(name=split.criterion).first() if run else None
+def _rated_criteria(split: Split) -> list[RunMetric]:
+    """Under which people's verdicts are stored, one for each draw; none if they were deleted."""
+    of_runs = [run.metrics.filter(name=split.criterion) for run in split.test.labelled_runs]
+    return [rated for found in of_runs for rated in found.select_related("run__version")]
 
 
 def keys_in(split: Split, run: Run, *parts: str) -> dict[int, str]:
@@ -157,10 +157,9 @@ def agreeing_on_dev(split: Split, run_metric: RunMetric, labels: Mapping[Answer,
 
 
 def _agreeing_criteria(split: Split, run_metric: RunMetric, *parts: str) -> dict[AnswersCriterion, bool]:
-    rated = _rated_criterion(split)
-    if rated is None:
-        return {}
-    people = criteria_of_people(rated.run, rated, keys_in(split, rated.run, *parts))
+    people: dict[Answer, PeoplesCriteria] = {}
+    for rated in _rated_criteria(split):
+        people |= criteria_of_people(rated.run, rated, keys_in(split, rated.run, *parts))
     judged = judged_criteria(run_metric, keys_in(split, run_metric.run, *parts))
     return {
         AnswersCriterion(answer, criterion): judged[answer][criterion] == met

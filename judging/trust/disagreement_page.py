@@ -143,8 +143,7 @@ class Disagreements:
     @cached_property
     def items(self) -> Mapping[Answer, int]:
         """{answer: id of its item}."""
-        evaluation = self.split.test.evaluation
-        return items_of_answers(self.split, evaluation) if evaluation else {}
+        return items_of_answers(self.split)
 
     @cached_property
     def looked(self) -> Mapping[Answer, LookedLabel]:
@@ -154,8 +153,7 @@ class Disagreements:
     @cached_property
     def doubts(self) -> Mapping[Answer, str]:
         """The answers with adjudicators."""
-        evaluation = self.split.test.evaluation
-        return doubts_of(evaluation, self.items) if evaluation else {}
+        return doubts_of(self.split, self.items)
 
 
 def _judgements(run_metric: RunMetric, lines: Collection[int], keys: Mapping[int, str]) -> dict[Answer, int]:

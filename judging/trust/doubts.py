@@ -27,14 +27,15 @@ def label_doubt(*, split: Split, run_metric: RunMetric, answer: Answer, user: Us
 
     Raises ValidationError if they agree on it, if it was sent or decided before, or if none is left to go with it.
     """
-    evaluation = split.test.evaluation
     values, labels = values_in(split, run_metric), labels_in(split, DEV, TRAIN)
-    if evaluation is None or answer not in labels or _agree(values.get(answer), labels[answer]):
+    evaluations = split.test.evaluations
+    if not evaluations or answer not in labels or _agree(values.get(answer), labels[answer]):
         raise ValidationError(_("Judge and people no longer disagree on this answer."))
-    items, taken = items_of_answers(split, evaluation), sent_items(evaluation) | decided_items(evaluation)
-    item = items.get(answer)
-    if item is None:
+    by_evaluation = [(each, _items_in(split, each)) for each in evaluations]
+    evaluation, items = next((each for each in by_evaluation if answer in each[1]), (None, {}))
+    if evaluation is None:
         raise ValidationError(_("This answer was only looked at. Change its note, and its group, instead."))
+    item, taken = items[answer], sent_items(evaluation) | decided_items(evaluation)
     if item in taken:
         raise ValidationError(_("This answer was already sent to adjudicators."))
     agreeing = [
@@ -57,15 +58,25 @@ def _agree(value: Value | None, label: Label) -> bool:
     return value is not None and says_the_same(value, label.value)
 
 
-def items_of_answers(split: Split, evaluation: Evaluation) -> dict[Answer, int]:
+def items_of_answers(split: Split) -> dict[Answer, int]:
     """{answer: id of the item in which people rate it}."""
+    return {
+        answer: item
+        for evaluation in split.test.evaluations
+        for answer, item in _items_in(split, evaluation).items()
+    }
+
+
+def _items_in(split: Split, evaluation: Evaluation) -> dict[Answer, int]:
     keys = keys_in(split, evaluation.run)
     items = Item.objects.filter(evaluation=evaluation, gold="", repeat_of=None)
     return ids_by_answer(items, keys)
 
 
-def doubts_of(evaluation: Evaluation, items: Mapping[Answer, int]) -> dict[Answer, str]:
+def doubts_of(split: Split, items: Mapping[Answer, int]) -> dict[Answer, str]:
     """The answers that were sent to those who adjudicate, or decided by them: `waiting` or `decided`."""
-    decided, sent = decided_items(evaluation), sent_items(evaluation)
-    states = {item: DECIDED if item in decided else WAITING for item in decided | sent}
+    states: dict[int, str] = {}
+    for evaluation in split.test.evaluations:
+        decided, sent = decided_items(evaluation), sent_items(evaluation)
+        states |= {item: DECIDED if item in decided else WAITING for item in decided | sent}
     return {answer: states[item] for answer, item in items.items() if item in states}

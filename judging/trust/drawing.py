@@ -119,7 +119,7 @@ def sealed_test_draw(
     )
     refuse_test_texts(metric, definition)
     if labels is None:
-        evaluation = _ask(split, criterion, source, asking or Asking(), user)
+        evaluation = ask(split, criterion, source, asking or Asking(), _chances(split, source), user)
         if split.weighted:
             _mark_for_improving(split, source, evaluation)
         SealedTest.objects.filter(split=split).update(evaluation=evaluation)
@@ -160,7 +160,18 @@ def _mark_for_improving(split: Split, source: Source, evaluation: Evaluation) ->
     Item.objects.filter(evaluation=evaluation, row__in=id_subquery(rows)).update(for_improving=True)
 
 
-def _ask(split: Split, criterion: Criterion, source: Source, asking: Asking, user: User) -> Evaluation:
+def ask(
+    split: Split,
+    criterion: Criterion,
+    source: Source,
+    asking: Asking,
+    rows: Mapping[int, float | None],
+    user: User,
+) -> Evaluation:
+    """Have people rate rows of a source, given by id with the probability of each; None: not drawn evenly.
+
+    Raises ValidationError if the guideline names a candidate.
+    """
     named = [name for name in source.candidates if is_named(name.name, asking.guideline)]
     if named:
         text = _("Raters can read the guideline, and it contains the model name %(name)s. Remove the name.")
@@ -174,7 +185,7 @@ def _ask(split: Split, criterion: Criterion, source: Source, asking: Asking, use
             candidates=source.candidates,
             scheme=scheme if criterion.compares else Scheme.NONE,
             about=source.run,
-            rows=_chances(split, source),
+            rows=rows,
             seed=split.seed,
         ),
         criteria=[criterion],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,7 +19,10 @@ from judging.metrics.models import Metric
 from judging.people.forms import RaterChoice
 from judging.people.selectors import possible_raters
 from judging.records.models import RunMetric
+from judging.trust.drawing import Asking
+from judging.trust.further import FreeRows, proposed_sizes
 from judging.trust.labelled import Labels, labels_for
+from judging.trust.models import SealedTest
 from judging.trust.sources import Source
 
 MOST_ROWS = 2_000
@@ -128,6 +133,12 @@ class DrawForm(forms.Form):
         if not source.has_reference:
             del self.fields["shows_reference"]
 
+    def asking(self) -> Asking:
+        """Who rates what is drawn, and how."""
+        values = self.cleaned_data
+        shows_reference = values.get("shows_reference", False)
+        return Asking(list(values["raters"]), values["overlap"], values["guideline"], shows_reference)
+
     def clean_labels(self) -> Labels | None:
         return self.earlier.get(self.cleaned_data["labels"])
 
@@ -149,6 +160,33 @@ class DrawForm(forms.Form):
     @property
     def chosen_overlap(self) -> int:
         return int(getattr(self, "cleaned_data", {}).get("overlap") or 1)
+
+
+class FurtherForm(DrawForm):
+    """What to draw later, and who rates it. Labels that are there already give a test of their own, no further rows."""
+
+    def __init__(self, data: Any, *, test: SealedTest, free: FreeRows, **options: Any) -> None:
+        super().__init__(data, **options)
+        for name in ("labels", "weighted"):
+            self.fields.pop(name, None)
+        last = test.evaluations[-1] if test.evaluations else None
+        initial: dict[str, Any] = asdict(proposed_sizes(test, free))
+        if last is not None:
+            initial |= {"overlap": last.overlap, "shows_reference": last.shows_reference}
+            initial |= {"guideline": last.guideline}
+            initial |= {"raters": list(last.raters.filter(left_at=None).values_list("user", flat=True))}
+        self.initial = {**self.initial, **initial}
+        growth, rows = free.growth, self.fields["test"]
+        rows.min_value = 0  # type: ignore[attr-defined]
+        rows.validators = [MaxValueValidator(MOST_ROWS), MinValueValidator(0)]
+        rows.widget.attrs["min"] = 0
+        if not test.can_grow:
+            rows.disabled = True
+            rows.help_text = _("This test takes no more rows: it is closed, or its labels were there before.")
+        else:
+            rows.help_text = _(
+                "None, or %(fewest)s to %(most)s, so that every row is as likely in the test as any other."
+            ) % {"fewest": growth.fewest, "most": growth.most}
 
 
 def _label_name(labels: Labels, metric: Metric) -> str:

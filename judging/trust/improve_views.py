@@ -22,7 +22,7 @@ from judging.metrics.editor.prompt_draft import drafted_templates, template_draf
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.records.models import RunMetric
-from judging.trust.access import ACT, READ, get_judge, get_judged, get_test, is_program, rates_test
+from judging.trust.access import ACT, READ, get_judge, get_judged, get_test, is_program, rated_by
 from judging.trust.dev import dev_agreements
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import label_doubt
@@ -48,7 +48,7 @@ def agreement(request: HttpRequest, slug: str, metric: int) -> HttpResponse:
 
 
 def _agreement(request: HttpRequest, test: SealedTest) -> dict[str, object]:
-    hidden = rates_test(request, test)
+    hidden = rated_by(request, test) is not None
     agreements = [] if hidden else dev_agreements(test.split)
     return {"test": test, "metric": test.split.metric, "hidden": hidden, "agreements": agreements}
 
@@ -58,8 +58,8 @@ def _agreement(request: HttpRequest, test: SealedTest) -> dict[str, object]:
 def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) -> HttpResponse:
     """An answer of a dev or train row on which a version and people differ, with both reasons."""
     test, chosen = get_judged(request, slug, split, run_metric, READ)
-    if test.evaluation is not None and rates_test(request, test):
-        return render(request, "reports/hidden.html", {"run": test.evaluation.run})
+    if run := rated_by(request, test):
+        return render(request, "reports/hidden.html", {"run": run})
     metric = test.split.metric
     page = Disagreements(test.split, chosen).page(whole(request.GET.get("judgement", "")))
     context = {"metric": metric, "test": test, "run_metric": chosen, "page": page}
@@ -137,7 +137,7 @@ def doubt(request: HttpRequest, slug: str, split: int, run_metric: int, judgemen
 def _in_judgement(request: HttpRequest, test: SealedTest, chosen: RunMetric, judgement: int) -> Disagreements:
     """The disagreements, one of which is in this judgement. Raises Http404, also for those who rate the answers."""
     differing = Disagreements(test.split, chosen)
-    if rates_test(request, test) or judgement not in differing.by_judgement:
+    if rated_by(request, test) or judgement not in differing.by_judgement:
         raise Http404
     return differing
 

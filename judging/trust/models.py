@@ -98,9 +98,52 @@ class SealedTest(models.Model):
         return self.closed_at is None
 
     @property
-    def labelled_run(self) -> Run | None:
-        """The run with people's verdicts; None if it was deleted."""
-        return self.evaluation.run if self.evaluation is not None else self.imported
+    def evaluations(self) -> list[Evaluation]:
+        """Those in which people rate its split's rows, one for each draw; without deleted ones."""
+        first = [] if self.evaluation is None else [self.evaluation]
+        return [*first, *self.further_evaluations]
+
+    @property
+    def further_evaluations(self) -> list[Evaluation]:
+        """Those of further draws."""
+        draws = self.further_draws.select_related("evaluation__run__version").order_by("pk")
+        return [draw.evaluation for draw in draws if draw.evaluation is not None]
+
+    @property
+    def labelled_runs(self) -> list[Run]:
+        """The runs with people's verdicts; none if they were deleted."""
+        imported = [] if self.imported is None else [self.imported]
+        return [*imported, *(evaluation.run for evaluation in self.evaluations)]
+
+    @property
+    def newest_version(self) -> Version | None:
+        """Whose rows were drawn last."""
+        last = self.further_draws.select_related("version").order_by("pk").last()
+        return self.version if last is None else last.version
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether a further draw may add rows to it: it is still being rated, and no label was there before it."""
+        return self.open and not self.labels_before
+
+
+class FurtherDraw(models.Model):
+    """Rows that were drawn later, of which none was in a part of the split, with an evaluation of their own."""
+
+    test = models.ForeignKey(SealedTest, on_delete=models.CASCADE, related_name="further_draws")
+    version = models.ForeignKey(
+        Version, on_delete=models.SET_NULL, null=True, related_name="+", help_text="whose rows were drawn"
+    )
+    evaluation = models.ForeignKey(
+        Evaluation,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="in which people rate them",
+    )
+    seed = models.BigIntegerField()
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
 
 
 class Opening(models.Model):

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from judging.core.licensing import DEV, TEST, TRAIN
 from judging.metrics.models import Metric
-from judging.people.models import Item
+from judging.people.models import Evaluation, Item
 from judging.records.models import RunMetric
 from judging.trust.answers import Answer
 from judging.trust.dev import run_metrics_of, runs_of, values_in
@@ -30,10 +30,13 @@ class GivenLicence:
 
 @dataclass(frozen=True, slots=True)
 class SplitProgress:
-    """`state`: being rated, closed or opened. `ratings` of `needed`, over all parts; `answers`: labelled when it was
+    """`evaluations`: in which people rate its rows, one for each draw; `next_evaluation`: the first that is not done.
+    `state`: being rated, closed or opened. `ratings` of `needed`, over all parts; `answers`: labelled when it was
     closed. `judged`: whether a version has judged rows of the data set. `licences`, newest first."""
 
     test: SealedTest
+    evaluations: Sequence[Evaluation]
+    next_evaluation: Evaluation | None
     state: str
     train: int
     dev: int
@@ -75,18 +78,32 @@ def progress_of(test: SealedTest) -> SplitProgress:
     """How far this test is."""
     parts = Counter(test.split.rows.values_list("part", flat=True))
     ratings = needed = 0
-    if test.evaluation_id is not None:
-        for rated, wanted in Item.objects.filter(evaluation=test.evaluation_id, needed__gt=0).values_list(
-            "rated", "needed"
-        ):
-            ratings, needed = ratings + min(rated, wanted), needed + wanted
-    elif test.imported_id is not None:
-        ratings = needed = len(test.labels)
+    evaluations = test.evaluations
+    items = Item.objects.filter(evaluation__in=evaluations, needed__gt=0)
+    unrated: set[int] = set()
+    for evaluation, rated, wanted in items.values_list("evaluation", "rated", "needed"):
+        ratings, needed = ratings + min(rated, wanted), needed + wanted
+        if rated < wanted:
+            unrated.add(evaluation)
+    if test.imported_id is not None:
+        ratings, needed = ratings + len(test.labels), needed + len(test.labels)
     licences = Licence.objects.filter(opening__test=test).select_related("metric_version").order_by("-pk")
     given = [GivenLicence(licence, licence_state(licence)) for licence in licences]
     state = RATED if test.open else OPENED if given else CLOSED
     judged = runs_of(test.split.metric, test.split).exists()
-    return SplitProgress(test, state, parts[TRAIN], parts[DEV], parts[TEST], ratings, needed, judged, given)
+    return SplitProgress(
+        test,
+        evaluations,
+        next((each for each in evaluations if each.pk in unrated), None),
+        state,
+        parts[TRAIN],
+        parts[DEV],
+        parts[TEST],
+        ratings,
+        needed,
+        judged,
+        given,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,15 @@ class Promise:
 
 
 def promise_of(
-    metric: Metric, definition: MetricDefinition, source: Source, sizes: Sizes, overlap: int = 1
+    metric: Metric,
+    definition: MetricDefinition,
+    source: Source,
+    sizes: Sizes,
+    overlap: int = 1,
+    tested: int | None = None,
 ) -> Promise:
-    """What such a draw from the source buys."""
-    rows, each = min(sizes.test, source.drawable), source.answers_per_row
+    """What such a draw from the source buys. `tested`: rows that are in the test already, for a further draw."""
+    rows, each = (tested or 0) + min(sizes.test, source.drawable), source.answers_per_row
     each = each * (each - 1) // 2 if definition.compares_candidates else each
     rate, judged = failure_rate(metric), judged_as(definition.kind)
     failing = rate.share if rate else ASSUMED
@@ -65,13 +70,14 @@ def promise_of(
     counted = min(round(rows * verdicts), MOST_COUNTED)
     expected = prospect(counted, failing, thresholds) if judged == "passes" else None
     ceiling = None if checklist else people_of(metric, definition, source)
-    rated = rows_to_rate(sizes, source, metric) * each * overlap
+    to_rate = rows_to_rate(sizes, source, metric) if tested is None else sizes.test + sizes.dev + sizes.train
+    rated = to_rate * each * overlap
     return Promise(
         judged=judged,
         rows=rows,
         items=rows * each,
         rated=rated,
-        looked_at=len(source.trained(metric)),
+        looked_at=len(source.trained(metric)) if tested is None else 0,
         seconds=rated * (pace or UNMEASURED_SECONDS),
         measured=pace is not None,
         failing=failing,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from datasets.models import Row, Version
@@ -53,7 +53,8 @@ def splits_on_labels_of(run: Run) -> QuerySet[Split]:
     """The splits whose tests took their labels from an evaluation, or from people's verdicts in an imported run."""
     splits = Split.objects.filter(dataset=run.version.dataset_id).select_related("metric", "dataset")
     if run.by_people:
-        return splits.filter(test__evaluation__run=run)
+        of_run = Q(test__evaluation__run=run) | Q(test__further_draws__evaluation__run=run)
+        return splits.filter(of_run).distinct()
     if not run.verdict_sources.filter(kind__in=BY_PEOPLE).exists():
         return splits.none()
     return splits.filter(test__imported=run)

@@ -47,6 +47,7 @@ from judging.trust.answers import (
     TIERS,
     Answer,
     ceiling_of,
+    joint_ceiling,
     judge_values,
     labels_of,
     row_keys,
@@ -97,7 +98,7 @@ def split_draw(
         lines = set(evaluation.items.filter(rated__gt=0).values_list("row__line", flat=True))
     if lines is not None:
         keys = {line: keys[line] for line in lines if line in keys}
-    checks = _rows_that_check_raters(version)
+    checks = rows_that_check_raters(version)
     keys = {line: key for line, key in keys.items() if line not in checks}
     if not keys:
         raise ValidationError(_("There are no rows to draw from."))
@@ -156,7 +157,7 @@ def _chances(
     return {key: chances[key] for key in drawn}
 
 
-def _rows_that_check_raters(version: Version) -> set[int]:
+def rows_that_check_raters(version: Version) -> set[int]:
     """Lines of the rows with gold items or hidden repeats: these never get into a split."""
     items = Item.objects.filter(evaluation__run__version=version)
     return set(items.exclude(gold="", repeat_of=None).values_list("row__line", flat=True))
@@ -170,18 +171,21 @@ def rows_of_test(test: SealedTest) -> set[str]:
 @transaction.atomic
 def sealed_test_close(*, test: SealedTest, run: Run, user: User | None = None) -> SealedTest:
     """Keep people's labels of the test's rows as they stand; from now on none is changed or added. `run`: in whose
-    report the labels count: the evaluation's own, or the one whose answers it is about.
+    report the labels of the first draw count: the evaluation's own, or the one whose answers it is about.
 
     Raises ValidationError if it is closed already, or if nobody has rated an answer of it.
     """
     test = SealedTest.objects.select_for_update().select_related("split__metric__project").get(pk=test.pk)
     if not test.open:
         raise ValidationError(_("This test is already closed."))
-    labels = _labels(test, run)
+    further = [evaluation.run for evaluation in test.further_evaluations if evaluation.run_id != run.pk]
+    runs = [run, *further]
+    labels = [label for each in runs for label in _labels(test, each)]
     if not labels:
         raise ValidationError(_("Nobody has rated an answer of this test yet."))
     test.labels, test.closed_at, test.closed_by = labels, timezone.now(), user
-    ceiling = ceiling_of(run, test.split.criterion, _keys_in(test, run.version))
+    ceilings = [ceiling_of(each, test.split.criterion, _keys_in(test, each.version)) for each in runs]
+    ceiling = joint_ceiling([each for each in ceilings if each])
     test.ceiling = ceiling._asdict() if ceiling else None
     test.save(update_fields=["labels", "closed_at", "closed_by", "ceiling"])
     metric = test.split.metric

@@ -127,13 +127,22 @@ class Source(AnswerSource):
 def sources_of(metric: Metric) -> list[Source]:
     """The runs and versions with answers on data sets that are not split for the metric yet: those that the metric
     judged or was written from first, then the newest."""
-    split = set(Split.objects.filter(metric=metric).values_list("dataset", flat=True))
-    runs = [run for run in _runs_of(metric) if run.version.dataset_id not in split]
-    versions = [
-        version
-        for version in usable_versions(metric.project)[:OFFERED]
-        if version.models_found and version.dataset_id not in split
-    ]
+    split = Split.objects.filter(metric=metric).values("dataset")
+    judged = _judged(metric).exclude(version__dataset__in=split)
+    return _sources(metric, judged, usable_versions(metric.project).exclude(dataset__in=split))
+
+
+def sources_in(split: Split) -> list[Source]:
+    """The runs and versions with answers on the data set of a split, the newest first."""
+    metric = split.metric
+    judged = _judged(metric).filter(version__dataset=split.dataset_id)
+    sources = _sources(metric, judged, usable_versions(metric.project).filter(dataset=split.dataset_id))
+    return sorted(sources, key=lambda source: -source.version.number)
+
+
+def _sources(metric: Metric, judged: QuerySet[Run], usable: QuerySet[Version]) -> list[Source]:
+    runs = _runs_of(metric, judged)
+    versions = [version for version in usable[:OFFERED] if version.models_found]
     looked = TrainLabel.objects.filter(metric=metric).values_list("run", "version").first()
     compared = MetricDefinition.from_json(newest_version(metric).definition).compares_reference
     sources = [
@@ -147,9 +156,12 @@ def _looked_at(source: Source, looked: tuple[int | None, int] | None) -> bool:
     return looked is not None and looked == (source.run.pk if source.run else None, source.version.pk)
 
 
-def _runs_of(metric: Metric) -> list[Run]:
+def _judged(metric: Metric) -> QuerySet[Run]:
     judged = Run.objects.by_workers().filter(project=metric.project, archived_at=None, scored__gt=0)
-    judged = judged.filter(version__deleted_at=None).select_related("version__dataset").order_by("-pk")
+    return judged.filter(version__deleted_at=None).select_related("version__dataset").order_by("-pk")
+
+
+def _runs_of(metric: Metric, judged: QuerySet[Run]) -> list[Run]:
     mine = list(judged.filter(metrics__metric_version__metric=metric).distinct()[:OFFERED])
     others = [run for run in judged[:OFFERED] if run not in mine]
     return mine + others

@@ -25,7 +25,7 @@ from judging.metrics.models import DraftState
 from judging.metrics.version_diff import parts_of_definitions
 from judging.records.models import RunMetric
 from judging.trust import suggestions
-from judging.trust.access import ACT, get_judged, is_program, rates_test
+from judging.trust.access import ACT, get_judged, is_program, rated_by
 from judging.trust.dev import DevAgreement, dev_agreements
 from judging.trust.models import PromptSuggestion, SealedTest
 
@@ -34,8 +34,8 @@ from judging.trust.models import PromptSuggestion, SealedTest
 def suggest(request: HttpRequest, slug: str, split: int, run_metric: int) -> HttpResponse:
     """What asking a model for a better prompt would cost, and the suggestions so far; a POST asks."""
     test, chosen = get_judged(request, slug, split, run_metric, ACT)
-    if test.evaluation is not None and rates_test(request, test):
-        return render(request, "reports/hidden.html", {"run": test.evaluation.run})
+    if run := rated_by(request, test):
+        return render(request, "reports/hidden.html", {"run": run})
     if is_program(test):
         raise Http404
     wanted = _request(request, test, chosen)

@@ -28,6 +28,7 @@ urlpatterns = [
     path("successions/<int:pk>/", succession_views.succession, name="succession"),
     path("successions/<int:pk>/margin/", succession_views.margin, name="succession_margin"),
     path("<int:metric>/", views.align, name="align"),
+    path("tests/<int:split>/further/", views.further, name="further"),
     path("tests/<int:split>/close/", views.close, name="close"),
     path("tests/<int:split>/open/", views.open_test, name="open"),
     path("<int:metric>/agreement/", improve_views.agreement, name="agreement"),

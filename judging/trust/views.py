@@ -13,25 +13,26 @@ from django.utils.translation import gettext as _
 
 from evalsite.access import May, permissions, signed_in
 from evalsite.web.headers import part_wanted
+from judging.core.licensing import TEST
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
 from judging.trust.access import ACT, get_judge, get_test
 from judging.trust.dev import agreeing_on_dev, labels_in, rate_by_rows
 from judging.trust.drawing import (
-    Asking,
     criterion_of,
     guideline_of,
     has_doubted_rows,
     reads_reference,
     sealed_test_draw,
 )
-from judging.trust.forms import DrawForm, OpenForm
+from judging.trust.forms import DrawForm, FurtherForm, OpenForm
+from judging.trust.further import free_rows, further_draw
 from judging.trust.models import SealedTest
 from judging.trust.progress import SplitProgress, candidates_to_open, progress_of, tests_of
 from judging.trust.promise import promise_of
 from judging.trust.services import sealed_test_close, sealed_test_open, thresholds_of
-from judging.trust.sources import Source, sources_of
+from judging.trust.sources import Source, sources_in, sources_of
 
 
 @login_required
@@ -86,6 +87,52 @@ def _draw(
     return render(request, "trust/align.html", context, status=422 if request.method == "POST" else 200)
 
 
+@login_required
+def further(request: HttpRequest, slug: str, split: int) -> HttpResponse:
+    """More rows for a split, with what they buy; a POST draws them."""
+    test = get_test(request, slug, split, ACT)
+    metric = test.split.metric
+    newest = newest_version(metric)
+    definition = MetricDefinition.from_json(newest.definition)
+    sources = sources_in(test.split)
+    source = _chosen(request, sources)
+    context = {"metric": metric, "test": test, "sources": sources, "source": source}
+    if source is None or criterion_of(metric.name, definition) is None:
+        return render(request, "trust/further.html", context)
+    free = free_rows(test, source)
+    form = FurtherForm(
+        request.POST if request.method == "POST" else request.GET if "test" in request.GET else None,
+        test=test,
+        free=free,
+        metric=metric,
+        definition=definition,
+        source=source,
+        guideline=guideline_of(definition),
+    )
+    valid = form.is_valid()
+    tested = test.split.rows.filter(part=TEST).count()
+    promise = promise_of(metric, definition, source, form.sizes(), form.chosen_overlap, tested)
+    context |= {"form": form, "free": free, "promise": promise, "alone": _rates_own(request, form, newest)}
+    if part_wanted(request) and "part" in request.GET:
+        return render(request, "trust/_promise.html", context)
+    if request.method == "POST" and valid:
+        try:
+            further_draw(
+                test=test,
+                definition=definition,
+                source=source,
+                sizes=form.sizes(),
+                asking=form.asking(),
+                user=signed_in(request),
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, _("Drawn. The raters find the new rows in an evaluation of their own."))
+            return redirect("trust:align", slug, metric.pk)
+    return render(request, "trust/further.html", context, status=422 if request.method == "POST" else 200)
+
+
 def _rates_own(request: HttpRequest, form: DrawForm, newest: MetricVersion) -> bool:
     """Whether nobody can rate but the user, who wrote the judge."""
     user = signed_in(request)
@@ -108,12 +155,7 @@ def _store_draw(
         source=source,
         sizes=form.sizes(),
         user=signed_in(request),
-        asking=Asking(
-            list(values["raters"]),
-            values["overlap"],
-            values["guideline"],
-            values.get("shows_reference", False),
-        ),
+        asking=form.asking(),
         labels=values.get("labels"),
         weighted=values.get("weighted", False),
     )
@@ -126,9 +168,10 @@ def close(request: HttpRequest, slug: str, split: int) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         try:
-            if test.labelled_run is None:
+            run = next(iter(test.labelled_runs), None)
+            if run is None:
                 raise ValidationError(_("The evaluation in which people rated this test was deleted."))
-            sealed_test_close(test=test, run=test.labelled_run, user=signed_in(request))
+            sealed_test_close(test=test, run=run, user=signed_in(request))
         except ValidationError as error:
             problem = error.messages[0]
         else:

@@ -316,7 +316,8 @@ def draw_a_test(visitor: APIRequestContext, site: str) -> list[str]:
     """Draw a test for a metric of the sample; return the paths of the pages."""
     align, sizes = "/p/sample/judges/1/", {"test": "5", "dev": "1", "train": "0", "overlap": "1"}
     send(visitor, site, align, {"source": "run-1", **sizes})
-    return [align, "/p/sample/judges/2/", "/p/sample/judges/tests/1/close/", "/p/sample/judges/tests/1/open/"]
+    test = "/p/sample/judges/tests/1"
+    return [align, "/p/sample/judges/2/", f"{test}/further/", f"{test}/close/", f"{test}/open/"]
 
 
 def license_a_judge(visitor: APIRequestContext, site: str) -> list[str]:

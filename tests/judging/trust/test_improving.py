@@ -135,7 +135,7 @@ def test_a_doubted_label_is_sent_with_an_agreeing_one_and_counts_once_both_are_d
     answer = Disagreements(split, judged).by_judgement[judgement].answer
     page.post(address(split, judged, judgement, "doubt"))
     sent = set(SentItem.objects.values_list("item", flat=True))
-    items = items_of_answers(split, evaluation_of(split))
+    items = items_of_answers(split)
     (agreeing,) = sent - {items[answer]}
     assert {entry.number for entry in differing(evaluation_of(split))} == set(
         Item.objects.filter(pk__in=sent).values_list("number", flat=True)

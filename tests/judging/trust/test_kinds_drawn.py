@@ -110,7 +110,7 @@ def test_comparisons_agree_by_their_direction(project: Project, alice: User, rit
     agrees = agrees_with(values, labels)
     assert 0 < sum(agrees.values()) < len(agrees) == ROWS - TESTED
     assert dev_agreements(split)[0].wrong == len(Disagreements(split, judged).by_judgement)
-    assert labels.keys() <= items_of_answers(split, evaluation).keys()
+    assert labels.keys() <= items_of_answers(split).keys()
 
 
 def test_people_choose_from_the_judge_s_own_scale(project: Project, alice: User, rita: User) -> None:
