@@ -223,10 +223,22 @@ def _weighted(source: Source) -> bool:
     return looks.filter(look__by_score_of__isnull=False).exists()
 
 
-def rows_to_rate(sizes: Sizes, source: Source, metric: Metric) -> int:
-    """How many rows a draw would have people rate."""
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """What a draw comes to, in rows: those of the `test` after it, of at `most` so many; `rated` by people; and those
+    that were `looked_at`, which are train without being rated."""
+
+    test: int
+    most: int
+    rated: int
+    looked_at: int
+
+
+def rows_of_draw(sizes: Sizes, source: Source, metric: Metric) -> RowCounts:
+    """Those of a first draw."""
     looked_at = len(source.trained(metric))
     test = min(sizes.test, source.drawable)
     aside = len(source.aside & set(source.rows)) if source.aside else test
     others = len(source.rows) - aside - looked_at
-    return test + min(max(0, sizes.train - looked_at) + sizes.dev, max(0, others))
+    rated = test + min(max(0, sizes.train - looked_at) + sizes.dev, max(0, others))
+    return RowCounts(test, source.drawable, rated, looked_at)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from evalsite.accounts.models import User
-from judging.core.licensing import Sizes, sizes_of
+from judging.core.licensing import Growth, Sizes, sizes_of
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import FEWEST_TEST_ROWS
 from judging.metrics.models import Metric
@@ -184,9 +184,18 @@ class FurtherForm(DrawForm):
             rows.disabled = True
             rows.help_text = _("This test takes no more rows: it is closed, or its labels were there before.")
         else:
-            rows.help_text = _(
-                "None, or %(fewest)s to %(most)s, so that every row is as likely in the test as any other."
-            ) % {"fewest": growth.fewest, "most": growth.most}
+            rows.help_text = _numbers_of(growth)
+
+
+def _numbers_of(growth: Growth) -> str:
+    """How many rows can join a test."""
+    numbers = {"fewest": growth.fewest, "most": growth.most}
+    if growth.fewest <= 1:
+        return _("At most %(most)s. Sealed until you open the test.") % numbers
+    return (
+        _("None, or %(fewest)s to %(most)s, so that every row is as likely in the test as any other.")
+        % numbers
+    )
 
 
 def _label_name(labels: Labels, metric: Metric) -> str:

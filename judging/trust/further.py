@@ -18,7 +18,7 @@ from evalsite.audit import Action, record
 from judging.core.licensing import TEST, TRAIN, Growth, Sizes, draw_further
 from judging.core.metric_definition import MetricDefinition
 from judging.trust.answers import row_keys
-from judging.trust.drawing import SEEDS, Asking, ask, criterion_of
+from judging.trust.drawing import SEEDS, Asking, RowCounts, ask, criterion_of
 from judging.trust.leaks import refuse_test_texts
 from judging.trust.models import FurtherDraw, SealedTest, SplitRow
 from judging.trust.outdated import results_outdate
@@ -39,8 +39,9 @@ class FreeRows:
     growth: Growth
 
     @property
-    def any(self) -> bool:
-        return bool(self.earlier or self.new or self.others)
+    def count(self) -> int:
+        """Those that can be drawn, for any part."""
+        return len(self.earlier | self.new | self.others)
 
 
 def free_rows(test: SealedTest, source: Source) -> FreeRows:
@@ -110,6 +111,8 @@ def further_draw(
     criterion = criterion_of(metric.name, definition)
     if criterion is None:
         raise ValidationError(_("People cannot rate on the scale of this metric."))
+    if sizes == Sizes(0, 0, 0):
+        raise ValidationError(_("Choose how many rows to draw."))
     free = free_rows(test, source)
     parts = draw_further(
         (sorted(free.earlier), sorted(free.new)), sorted(free.others), _counts(test, free, sizes), sizes, seed
@@ -156,5 +159,22 @@ def _counts(test: SealedTest, free: FreeRows, sizes: Sizes) -> tuple[int, int]:
 
 
 def proposed_sizes(test: SealedTest, free: FreeRows) -> Sizes:
-    """The new rows at the share of the earlier ones for the test, no train and dev."""
-    return Sizes(0, 0, min(max(1, free.growth.fewest), free.growth.most) if test.can_grow else 0)
+    """As many rows as a test usually lacks, or the new ones at the share of the earlier ones; where it takes none, dev
+    rows."""
+    usual = Sizes()
+    growth = free.growth
+    most = growth.most if test.can_grow else 0
+    further = min(most, max(growth.fewest, usual.test - _tested(test)))
+    return Sizes(0, 0 if further else min(usual.dev, len(free.others)), further)
+
+
+def rows_of_further_draw(test: SealedTest, free: FreeRows, sizes: Sizes) -> RowCounts:
+    """What a further draw comes to."""
+    most = free.growth.most if test.can_grow else 0
+    tested, further = _tested(test), min(sizes.test, most)
+    others = min(sizes.dev + sizes.train, len(free.others), free.count - further)
+    return RowCounts(tested + further, tested + most, further + others, len(free.looked_at))
+
+
+def _tested(test: SealedTest) -> int:
+    return test.split.rows.filter(part=TEST).count()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datasets.core.kinds import CHECKLIST
-from judging.core.licensing import Sizes, judged_as
+from judging.core.licensing import judged_as
 from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.licence import FEWEST_TEST_ROWS, UNMEASURED_SECONDS, Judged, Prospect, prospect
 from judging.core.statistics.uses import USES, Thresholds, Use
@@ -15,7 +15,7 @@ from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import Metric
 from judging.people.progress import pace_of
 from judging.trust.answers import Ceiling, ceiling_of
-from judging.trust.drawing import rows_to_rate
+from judging.trust.drawing import RowCounts
 from judging.trust.labelled import labels_for
 from judging.trust.services import thresholds_of
 from judging.trust.sources import FailureRate, Source, failure_rate
@@ -28,12 +28,13 @@ MOST_COUNTED = 1500
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a draw of `rows` test rows buys. `items`: answers of the test; `rated`: of the whole draw, without the
-    `looked_at` rows, which have labels; `seconds`: of rating all of them; `prospect`: None where kappa decides, of
-    single `criteria` for checklists; `unreachable`: uses above what people reach."""
+    """What a test of `rows` rows buys, of `most` that it could have. `items`: its answers; `rated`: those that people
+    rate, without the `looked_at` rows, which have labels; `seconds`: of rating all of them; `prospect`: None where
+    kappa decides, of single `criteria` for checklists; `unreachable`: uses above what people reach."""
 
     judged: Judged
     rows: int
+    most: int
     items: int
     rated: int
     looked_at: int
@@ -55,12 +56,11 @@ def promise_of(
     metric: Metric,
     definition: MetricDefinition,
     source: Source,
-    sizes: Sizes,
+    counts: RowCounts,
     overlap: int = 1,
-    tested: int | None = None,
 ) -> Promise:
-    """What such a draw from the source buys. `tested`: rows that are in the test already, for a further draw."""
-    rows, each = (tested or 0) + min(sizes.test, source.drawable), source.answers_per_row
+    """What a draw of so many rows from the source buys."""
+    rows, each = counts.test, source.answers_per_row
     each = each * (each - 1) // 2 if definition.compares_candidates else each
     rate, judged = failure_rate(metric), judged_as(definition.kind)
     failing = rate.share if rate else ASSUMED
@@ -70,14 +70,14 @@ def promise_of(
     counted = min(round(rows * verdicts), MOST_COUNTED)
     expected = prospect(counted, failing, thresholds) if judged == "passes" else None
     ceiling = None if checklist else people_of(metric, definition, source)
-    to_rate = rows_to_rate(sizes, source, metric) if tested is None else sizes.test + sizes.dev + sizes.train
-    rated = to_rate * each * overlap
+    rated = counts.rated * each * overlap
     return Promise(
         judged=judged,
         rows=rows,
+        most=counts.most,
         items=rows * each,
         rated=rated,
-        looked_at=len(source.trained(metric)) if tested is None else 0,
+        looked_at=counts.looked_at,
         seconds=rated * (pace or UNMEASURED_SECONDS),
         measured=pace is not None,
         failing=failing,

@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from evalsite.access import May, permissions, signed_in
 from evalsite.web.headers import part_wanted
-from judging.core.licensing import TEST
 from judging.core.metric_definition import MetricDefinition
 from judging.metrics.models import Metric, MetricVersion
 from judging.metrics.selectors import newest_version
@@ -24,10 +23,11 @@ from judging.trust.drawing import (
     guideline_of,
     has_doubted_rows,
     reads_reference,
+    rows_of_draw,
     sealed_test_draw,
 )
 from judging.trust.forms import DrawForm, FurtherForm, OpenForm
-from judging.trust.further import free_rows, further_draw
+from judging.trust.further import free_rows, further_draw, rows_of_further_draw
 from judging.trust.models import SealedTest
 from judging.trust.progress import SplitProgress, candidates_to_open, progress_of, tests_of
 from judging.trust.promise import promise_of
@@ -73,7 +73,8 @@ def _draw(
     valid = form.is_valid()
     context |= {"sources": sources, "source": source, "form": form}
     context["alone"] = _rates_own(request, form, context["newest"])
-    context["promise"] = promise_of(judge, definition, source, form.sizes(), form.chosen_overlap)
+    counts = rows_of_draw(form.sizes(), source, judge)
+    context["promise"] = promise_of(judge, definition, source, counts, form.chosen_overlap)
     if part_wanted(request) and "part" in request.GET:
         return render(request, "trust/_promise.html", context)
     if request.method == "POST" and valid:
@@ -110,8 +111,8 @@ def further(request: HttpRequest, slug: str, split: int) -> HttpResponse:
         guideline=guideline_of(definition),
     )
     valid = form.is_valid()
-    tested = test.split.rows.filter(part=TEST).count()
-    promise = promise_of(metric, definition, source, form.sizes(), form.chosen_overlap, tested)
+    counts = rows_of_further_draw(test, free, form.sizes())
+    promise = promise_of(metric, definition, source, counts, form.chosen_overlap)
     context |= {"form": form, "free": free, "promise": promise, "alone": _rates_own(request, form, newest)}
     if part_wanted(request) and "part" in request.GET:
         return render(request, "trust/_promise.html", context)

@@ -17,7 +17,7 @@ from judging.records.models import Run
 from judging.reports.selectors import metrics_of
 from judging.trust.criteria import majority
 from judging.trust.dev import dev_agreements, disagreements, keys_in
-from judging.trust.drawing import Asking, sealed_test_draw
+from judging.trust.drawing import Asking, rows_of_draw, sealed_test_draw
 from judging.trust.licence_page import licence_page
 from judging.trust.models import Licence, SealedTest, Split
 from judging.trust.promise import promise_of
@@ -153,7 +153,9 @@ def test_dev_agreement_counts_criteria_as_the_test_does(run: Run, alice: User, r
 
 def test_a_draw_says_what_its_criteria_buy(run: Run) -> None:
     metric = run.metrics.get().metric_version.metric
-    promise = promise_of(metric, DEFINITION, Source(run.version, run), Sizes(0, 0, ROWS))
+    source = Source(run.version, run)
+    counts = rows_of_draw(Sizes(0, 0, ROWS), source, metric)
+    promise = promise_of(metric, DEFINITION, source, counts)
     rate = failure_rate(metric)
     assert rate is not None
     assert rate.share == pytest.approx(0.5)

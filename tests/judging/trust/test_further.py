@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
-from django.utils.html import strip_tags
 
 from datasets.models import Candidate, Response, Row, Version, VersionState
 from evalsite.accounts.models import Project, User
@@ -19,8 +18,8 @@ from judging.people.models import Item
 from judging.records.models import Run
 from judging.trust.dev import labels_in
 from judging.trust.drawing import Asking
-from judging.trust.further import free_rows, further_draw
-from judging.trust.models import FurtherDraw, SealedTest, Split
+from judging.trust.further import FreeRows, free_rows, further_draw, proposed_sizes
+from judging.trust.models import FurtherDraw, SealedTest, Split, SplitRow
 from judging.trust.progress import progress_of
 from judging.trust.seal import sealed_rows
 from judging.trust.services import sealed_test_close
@@ -34,7 +33,7 @@ from tests.make import asked, said
 def text_of(client: Client, address: str) -> str:
     response = client.get(address)
     assert response.status_code == 200
-    return re.sub(r"\s+", " ", strip_tags(response.content.decode()))
+    return re.sub(r"(?:<[^>]*>|\s)+", " ", response.content.decode())
 
 
 @pytest.mark.parametrize(
@@ -199,9 +198,37 @@ def test_the_page_says_what_can_be_drawn_and_draws_it(
     refused = page.post(base, sent)
     assert refused.status_code == 422
     assert "4 to" in refused.content.decode()
+    empty = page.post(base, sent | {"test": 0})
+    assert "Choose how many rows to draw." in empty.content.decode()
     assert page.post(base, sent | {"test": 4, "dev": 2}).status_code == 302
     assert parts_of(split) == {TRAIN: 5, DEV: 7, TEST: 14}
     assert client_of(rita).get(base).status_code == 403
+
+
+def test_the_page_tells_what_the_test_is_worth_with_the_new_rows(
+    draw: Draw, run: Run, alice: User, client_of: ClientOf
+) -> None:
+    split = draw(Sizes(5, 5, 10))
+    base = f"/p/physics/judges/tests/{split.pk}/further/"
+    shown = text_of(client_of(alice), f"{base}?source=run-{run.pk}")
+    assert "10 of them are in no part yet." in shown
+    assert "new since the last draw" not in shown
+    assert "At most 10." in shown
+    assert "Test answers, with the earlier ones 20 Ratings in all 10" in shown
+    assert "It can have only 20 here." in shown
+    more = text_of(client_of(alice), f"{base}?source=run-{run.pk}&test=4&dev=40&train=0&overlap=1")
+    assert "with the earlier ones 14 Ratings in all 10" in more
+
+
+@pytest.mark.parametrize(
+    ("tested", "new", "sizes"),
+    [(10, 0, Sizes(0, 0, 50)), (90, 200, Sizes(0, 0, 36)), (60, 0, Sizes(0, 0, 0)), (55, 3, Sizes(0, 0, 5))],
+)
+def test_a_further_draw_proposes_what_a_test_lacks(split: Split, tested: int, new: int, sizes: Sizes) -> None:
+    SplitRow.objects.filter(split=split).delete()
+    SplitRow.objects.bulk_create(SplitRow(split=split, key=f"k{n}", part=TEST) for n in range(tested))
+    free = FreeRows({}, set(), set(), set(), set(), Growth(500, tested, 300, new))
+    assert proposed_sizes(split.test, free) == sizes
 
 
 def test_nothing_left_to_draw_is_said(split: Split, run: Run, alice: User, client_of: ClientOf) -> None:

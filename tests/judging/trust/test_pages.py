@@ -59,7 +59,7 @@ def test_the_page_says_what_a_draw_buys_before_anybody_rates(page: Client, run: 
     shown = text_of(page, f"{BASE}{metric.pk}/")
     assert "20 test answers at 50 % failures hold about 10 of the rarer verdict." in shown
     assert "Too few for gates: these need at least 16 of the rarer verdict without a mistake" in shown
-    assert "For a gate draw about 80 test rows" in shown
+    assert "For a gate the test needs about 80 rows" in shown
     assert "The rate is the judge's own" in shown
 
 
