@@ -34,8 +34,18 @@ MEANS: Mapping[str, Mapping[str, Promise]] = {
             "{names} can't be told apart; the highest value, corrected by people's ratings, is {figure}"
         ),
     },
+    "licence": {
+        "leads": gettext_lazy("{name} leads with {figure}, corrected with the test of the judge's licence"),
+        "nothing": gettext_lazy("{name} scores {figure}, corrected with the test of the judge's licence"),
+        "equal": gettext_lazy(
+            "{names} are equal with {figure}, corrected with the test of the judge's licence"
+        ),
+        "tied": gettext_lazy(
+            "{names} can't be told apart; the highest value is {figure}, corrected with the test of the judge's licence"
+        ),
+    },
 }
-"""What is said of means, by `value` and `standing` of the headline."""
+"""What is said of means, by `_value` and `standing` of the headline."""
 
 AGAINST_PEOPLE: Mapping[str, Mapping[str, Promise]] = {
     "raw": {
@@ -52,6 +62,14 @@ AGAINST_PEOPLE: Mapping[str, Mapping[str, Promise]] = {
         "equal": gettext_lazy("Corrected by their ratings, {names} are equal with {figure}"),
         "tied": gettext_lazy(
             "Corrected by their ratings, {names} can't be told apart; the highest value is {figure}"
+        ),
+    },
+    "licence": {
+        "leads": gettext_lazy("Corrected with the test of its licence, {name} is first with {figure}"),
+        "nothing": gettext_lazy("Corrected with the test of its licence, {name} scores {figure}"),
+        "equal": gettext_lazy("Corrected with the test of its licence, {names} are equal with {figure}"),
+        "tied": gettext_lazy(
+            "Corrected with the test of its licence, {names} can't be told apart; the highest value is {figure}"
         ),
     },
 }
@@ -184,11 +202,16 @@ def _figure(headline: Headline, values: ValueFormat, style: Style) -> str:
 def _templates(headline: Headline) -> Mapping[str, Promise]:
     """The sentences by standing. A win rate is against one other candidate only where there is only one."""
     if not headline.by:
-        return (AGAINST_PEOPLE if headline.gap else MEANS)[headline.value]
+        return (AGAINST_PEOPLE if headline.gap else MEANS)[_value(headline)]
     if headline.gap:
         return COMPARISONS_AGAINST_PEOPLE
     two = len(headline.candidates) + len(headline.others or []) == 2
     return COMPARISONS_OF_TWO if two else COMPARISONS
+
+
+def _value(headline: Headline) -> str:
+    """Raw, or with what it is corrected."""
+    return "licence" if headline.corrected_by == "licence" else headline.value
 
 
 def _contradiction(gap: Gap, values: ValueFormat, style: Style, *, compared: bool) -> str:

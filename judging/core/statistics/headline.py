@@ -42,7 +42,8 @@ class Headline:
     `code`: one candidate `leads` if it differs significantly from every other; else those that differ from the highest
     in nothing are `equal`, or can't be told apart (`tied`); `nothing` without a second candidate, or without means;
     `contradicted` if people contradict the judge. `standing`: what `code` would be without people. `candidates`: the
-    leader, or all who are equal or tied, highest first. `value`: whether these are `raw` or `corrected` values.
+    leader, or all who are equal or tied, highest first. `value`: whether these are `raw` or `corrected` values, and
+    `corrected_by` with what: the run's "own" ratings, or the test of a "licence".
     `mean`, `low`, `high`: of the first of them, a win rate if `by` names who compared. `others`: the candidates that
     are not named.
     """
@@ -59,6 +60,7 @@ class Headline:
     by: str = ""
     others: list[str] | None = None
     gap: Gap | None = None
+    corrected_by: str = ""
 
 
 def headline_of(document: Document, metric: str) -> Headline:
@@ -88,6 +90,7 @@ def headline_of(document: Document, metric: str) -> Headline:
         high=first["ci_high"],
         others=[name for name in values if name not in names],
         gap=gap,
+        corrected_by=first.get("corrected_by", ""),
     )
 
 

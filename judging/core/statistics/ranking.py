@@ -22,11 +22,13 @@ def under(document: Document, part: str, metric: str) -> list[Mapping[str, Any]]
 def ranked(document: Document, metric: str) -> dict[str, Any]:
     """The cells of a metric, highest mean first, those without a mean last, then by name.
 
-    Where every candidate has a corrected score, these are the means, and `raw_mean` has the judge's.
+    Where every candidate has a corrected score, these are the means, `raw_mean` has the judge's, and `corrected_by`
+    says with what: the run's "own" ratings, or the test of a "licence".
     """
     cells = {name: metrics[metric] for name, metrics in document["candidates"].items()}
     for name, score in corrected_under(document, metric).items():
         figures = {key: score[key] for key in ("ci_low", "ci_high", "se")}
+        figures["corrected_by"] = score.get("source", "own")
         cells[name] = {**cells[name], "raw_mean": cells[name]["mean"], "mean": score["value"], **figures}
     return dict(
         sorted(cells.items(), key=lambda cell: (cell[1]["mean"] is None, -(cell[1]["mean"] or 0), cell[0]))

@@ -146,7 +146,8 @@ def _mean_parts(data: BoardData) -> list[Part]:
     spread_column = BoardColumn("spread", _("Distribution"), num=False)
     several = any(bins_of(cell) for cell in cells.values())
     raw = any("raw_mean" in cell for cell in cells.values())
-    mean, judges_mean = _mean_columns(corrected=raw, rate=values.rate)
+    carried = any(cell.get("corrected_by") == "licence" for cell in cells.values())
+    mean, judges_mean = _mean_columns(corrected=raw, carried=carried, rate=values.rate)
     return [
         (mean, lambda name, cell: _mean(data, name, cell), has_means),
         (judges_mean, lambda _name, cell: values.text(cell.get("raw_mean")), raw),
@@ -163,12 +164,15 @@ def _mean_parts(data: BoardData) -> list[Part]:
     ]
 
 
-def _mean_columns(*, corrected: bool, rate: bool) -> tuple[BoardColumn, BoardColumn]:
-    """The columns of the means that candidates are ranked by, and of the judge's means beside corrected ones."""
+def _mean_columns(*, corrected: bool, carried: bool, rate: bool) -> tuple[BoardColumn, BoardColumn]:
+    """The columns of the means that candidates are ranked by, and of the judge's means beside corrected ones.
+    `carried`: these are corrected with the test of a licence."""
     help_text = _("Over items; missing scores are excluded.")
     judges_mean = BoardColumn("raw_mean", _("Judge's pass rate") if rate else _("Judge's mean"), help_text)
     if corrected:
         help_text = _("The judge's mean, corrected by people's ratings of a random sample.")
+        if carried:
+            help_text = _("The judge's mean, corrected with the test of its licence.")
         return BoardColumn("mean", _("Corrected by people"), help_text), judges_mean
     return BoardColumn("mean", _("Pass rate") if rate else _("Mean"), help_text), judges_mean
 

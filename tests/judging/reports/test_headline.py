@@ -39,6 +39,15 @@ WINS_OF_TWO = replace(WINS, others=["beta"])
             replace(LEADS, value="corrected"),
             "alpha leads with 7.00 [6.00, 8.00], corrected by people's ratings",
         ),
+        (
+            replace(LEADS, value="corrected", corrected_by="licence"),
+            "alpha leads with 7.00 [6.00, 8.00], corrected with the test of the judge's licence",
+        ),
+        (
+            replace(DENIED, value="corrected", corrected_by="licence"),
+            "People contradict the judge: they rate the same 40 answers 0.60 [0.20, 1.00] lower. Corrected with the "
+            "test of its licence, alpha is first with 7.00 [6.00, 8.00]",
+        ),
         (TIED, "alpha and beta can't be told apart; the highest value is 7.00 [6.00, 8.00]"),
         (EQUAL, "a, b and 2 others are equal with 7.00 [6.00, 8.00]"),
         (SINGLE, "alpha scores 7.00 [6.00, 8.00]"),

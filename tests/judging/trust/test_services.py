@@ -277,7 +277,9 @@ def test_a_run_without_ratings_is_corrected_by_the_licence_while_it_holds(
     (score,) = report_of(later)["corrected"]
     assert (score["source"], score["refused"], score["labelled"]) == ("licence", None, ROWS)
     assert score["ci_low"] < score["value"] < score["ci_high"]
-    assert report_of(later)["headline"][0]["value"] == "corrected"
+    (headline,) = report_of(later)["headline"]
+    assert headline["value"] == "corrected"
+    assert headline["text"].endswith("corrected with the test of the judge's licence")
     licence_suspend(licence=licence, reason="The server changed.")
     (score,) = report_of(later)["corrected"]
     assert (score["refused"], score["value"]) == ("suspended", None)
