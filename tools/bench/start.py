@@ -1,4 +1,5 @@
-"""How long `manage.py evaluate` of five rows takes next to `manage.py check`: python -m tools.bench.start
+"""How long `manage.py evaluate` of five rows takes next to `manage.py check`, and `manage.py serve` until its first
+page: python -m tools.bench.start
 
 With a DATA_DIR that exists, and with an empty one, where the tables are created first. Elapsed times; the runs
 alternate, since times vary on a machine with other programs.
@@ -15,8 +16,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.starting import free_port
 from tools.bench import ROOT, Figure, command_line
 from tools.bench.engine import judge, write_metrics, write_rows
+from tools.try_run import Installation, Site, started, stop, wait
 
 RUNS = 5
 ROWS = 5
@@ -53,9 +56,19 @@ def measured(folder: Path, url: str, runs: int) -> dict[str, list[float]]:
     return times
 
 
+def first_page(data: Path) -> float:
+    """Elapsed time until `serve` with an empty DATA_DIR shows its first page."""
+    port = free_port()
+    with started(Installation([sys.executable, "manage.py", "serve"], ROOT), data, port) as process:
+        _, elapsed = wait("the first page", lambda: Site(port).get("/"))
+        stop(process, data)
+    return elapsed
+
+
 def start_figures(runs: int = RUNS) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name, judge() as url:
         times = measured(Path(name), url, runs)
+        page = statistics.median(first_page(Path(name) / f"site {run}") for run in range(3))
     check, existing, empty = (statistics.median(times[key]) for key in ("check", "existing", "empty"))
     yield Figure.at_most(
         "evaluate of five rows, relative to check",
@@ -66,6 +79,7 @@ def start_figures(runs: int = RUNS) -> Iterator[Figure]:
     yield Figure.at_most(
         "the same with an empty DATA_DIR", empty / check, 2.5, f"{empty:.2f} s to {check:.2f} s"
     )
+    yield Figure.at_most("serve with an empty DATA_DIR until its first page (s)", page, 8.0, "median of 3")
 
 
 def main() -> None:
