@@ -46,6 +46,7 @@ class JudgingConfig(AppConfig):
         "datasets.versions.file_import.verdict_pages": (
             "judging.transfer.results_import.tool_files.page_of_verdicts",
         ),
+        "evalsite.accounts.audit_log.CODE_LABELS": ("judging.overview.audit_codes.CODE_LABELS",),
         "evalsite.accounts.invitations.purposes": {"study": "judging.people.inviting.links.purpose"},
         "evalsite.demo.preparations": ("judging.sample.prepare_with_judge",),
         "evalsite.demo.when_ready": ("judging.sample_people.add_people", "judging.sample.test_connections"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,9 +17,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from evalsite import access
-from evalsite.accounts.models import Project, Role
+from evalsite.accounts.models import ApiToken, Project, Role
 from evalsite.audit import Action
+from evalsite.hooks import Hook
 from evalsite.models import AuditEntry
+from evalsite.names import labelled
 from evalsite.table_files import csv_of
 from evalsite.templatetags.show import moment
 from evalsite.web.headers import download_headers
@@ -58,34 +60,59 @@ DETAILS = {
     "rater": pgettext_lazy("log", "rater"),
     "items": pgettext_lazy("log", "items"),
     "ratings": pgettext_lazy("log", "ratings"),
+    "not_read_on": pgettext_lazy("log", "not read, because of"),
     "note": pgettext_lazy("log", "note"),
     "evaluation": pgettext_lazy("log", "evaluation"),
     "uses": pgettext_lazy("log", "uses"),
     "most": pgettext_lazy("log", "at most"),
     "a_day": pgettext_lazy("log", "a day"),
+    "accepted": pgettext_lazy("log", "accepted"),
     "act": pgettext_lazy("log", "act"),
+    "agreement": pgettext_lazy("log", "agreement"),
     "answer": pgettext_lazy("log", "answer"),
     "answers": pgettext_lazy("log", "answers"),
     "calls": pgettext_lazy("log", "calls"),
     "check": pgettext_lazy("log", "check"),
     "comment": pgettext_lazy("log", "comment"),
+    "comments": pgettext_lazy("log", "comments"),
+    "datasets": pgettext_lazy("log", "data sets"),
+    "day": pgettext_lazy("log", "day"),
+    "derived": pgettext_lazy("log", "stored results"),
     "dev": pgettext_lazy("log", "dev"),
+    "deviation": pgettext_lazy("log", "deviation"),
+    "discarded": pgettext_lazy("log", "discarded"),
     "draw": pgettext_lazy("log", "draw"),
+    "endpoint": pgettext_lazy("log", "endpoint"),
+    "ends_at": pgettext_lazy("log", "closes"),
+    "evaluations": pgettext_lazy("log", "human evaluations"),
     "events": pgettext_lazy("log", "events"),
+    "files": pgettext_lazy("log", "files"),
     "filter": pgettext_lazy("log", "filter"),
+    "fingerprints_suspend": pgettext_lazy("log", "an unknown server fingerprint suspends"),
+    "gates_kappa": pgettext_lazy("log", "gates: κ"),
+    "gates_rate": pgettext_lazy("log", "gates: rates"),
+    "gold_share": pgettext_lazy("log", "share of gold"),
     "group": pgettext_lazy("log", "group"),
     "hashes_only": pgettext_lazy("log", "hashes only"),
+    "host_names": pgettext_lazy("log", "host names"),
+    "into": pgettext_lazy("log", "into"),
     "item": pgettext_lazy("log", "item"),
     "labels": pgettext_lazy("log", "labels"),
     "line": pgettext_lazy("log", "line"),
+    "lines": pgettext_lazy("log", "lines"),
+    "links": pgettext_lazy("log", "links"),
     "mark": pgettext_lazy("log", "pass mark"),
+    "marks": pgettext_lazy("log", "marks"),
     "mentions": pgettext_lazy("log", "mentions"),
+    "money": pgettext_lazy("log", "cost"),
     "new": pgettext_lazy("log", "new judge"),
     "notes": pgettext_lazy("log", "notes"),
     "number": pgettext_lazy("log", "number"),
     "old": pgettext_lazy("log", "old judge"),
     "opening": pgettext_lazy("log", "opening"),
     "origin": pgettext_lazy("log", "origin"),
+    "overlap": pgettext_lazy("log", "raters for each item"),
+    "overrides": pgettext_lazy("log", "overrides"),
     "people": pgettext_lazy("log", "people"),
     "pilot": pgettext_lazy("log", "pilot"),
     "provider": pgettext_lazy("log", "provider"),
@@ -93,23 +120,40 @@ DETAILS = {
     "repeats": pgettext_lazy("log", "repeats"),
     "right": pgettext_lazy("log", "right"),
     "rule": pgettext_lazy("log", "rule"),
+    "runs": pgettext_lazy("log", "runs"),
     "schedule": pgettext_lazy("log", "schedule"),
     "seed": pgettext_lazy("log", "seed"),
     "sentinels": pgettext_lazy("log", "sentinel answers"),
+    "side": pgettext_lazy("log", "side"),
     "sides": pgettext_lazy("log", "sides"),
     "signed_by": pgettext_lazy("log", "signed by"),
+    "source": pgettext_lazy("log", "source"),
+    "starts_at": pgettext_lazy("log", "opens"),
     "tag": pgettext_lazy("log", "tag"),
     "test": pgettext_lazy("log", "test"),
+    "time": pgettext_lazy("log", "time"),
+    "to": pgettext_lazy("log", "to"),
     "to_all": pgettext_lazy("log", "to all"),
     "together_with": pgettext_lazy("log", "together with"),
     "train": pgettext_lazy("log", "train"),
     "training": pgettext_lazy("log", "training"),
+    "trends_kappa": pgettext_lazy("log", "trends: κ"),
+    "trends_rate": pgettext_lazy("log", "trends: rates"),
     "undone": pgettext_lazy("log", "undone"),
     "use": pgettext_lazy("log", "use"),
     "user": pgettext_lazy("log", "user"),
     "verdicts": pgettext_lazy("log", "verdicts"),
+    "versions": pgettext_lazy("log", "versions"),
     "why": pgettext_lazy("log", "why"),
 }
+
+CodeLabels = Mapping[tuple[str, str], Callable[[str], str]]
+CODE_LABELS = Hook[CodeLabels]("evalsite.accounts.audit_log.CODE_LABELS")
+"""By action and name of a detail: the label of a code that the detail holds, or each of its codes if it is a list."""
+OWN_CODES: CodeLabels = {
+    ("token.created", "scope"): lambda code: str(dict(ApiToken.Scope.choices).get(code, code)),
+}
+TIMES = ("until", "starts_at", "ends_at")
 COLUMNS = ("at", "actor", "via", "project", "action", "kind", "object_id", "name", "detail")
 
 
@@ -224,9 +268,16 @@ class LogLine:
     @property
     def details(self) -> list[tuple[str, str]]:
         return [
-            (str(DETAILS.get(name, name)), moment(at) if (at := _time(name, value)) else listed(value))
+            (
+                str(DETAILS.get(name, name)),
+                moment(at) if (at := _time(name, value)) else listed(value, self._label_of(name)),
+            )
             for name, value in self.entry.detail.items()
         ]
+
+    def _label_of(self, name: str) -> Callable[[str], str]:
+        key = (self.entry.action, name)
+        return next((labels[key] for labels in (OWN_CODES, *CODE_LABELS) if key in labels), str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +290,20 @@ class LogPage:
 
 
 def _time(name: str, value: Any) -> datetime | None:
-    return datetime.fromisoformat(value) if name == "until" and value else None
+    return datetime.fromisoformat(value) if name in TIMES and value else None
 
 
-def listed(value: Any) -> str:
-    """Format a detail: lists joined by commas with role names replaced by labels, empty values as –."""
+def listed(value: Any, label_of: Callable[[str], str] = str) -> str:
+    """Format a detail: codes by their labels, lists joined by commas, empty values as –."""
     if isinstance(value, list):
-        named = (Role(role).label if role in Role.values else role for role in value)
+        named = (Role(code).label if code in Role.values else label_of(str(code)) for code in value)
         return _(", ").join(map(str, named)) or "–"
-    return "–" if value in (None, "") else str(value)
+    if isinstance(value, dict):
+        pairs = (labelled(DETAILS.get(name, name), listed(part)) for name, part in value.items())
+        return _(", ").join(pairs) or "–"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return "–" if value in (None, "") else label_of(str(value))
 
 
 def entries_of(project: Project | None) -> QuerySet[AuditEntry]:

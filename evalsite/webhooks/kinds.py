@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -33,3 +35,12 @@ class Preset(models.TextChoices):
     DINGTALK = "dingtalk", _("DingTalk")
     WECOM = "wecom", _("WeCom")
     TEAMS = "teams", _("Microsoft Teams")
+
+
+_CHANGED = {"name": _("Name"), "url": _("Address"), "events": _("Events"), "preset": _("Body")}
+CODE_LABELS: Mapping[tuple[str, str], Callable[[str], str]] = {
+    ("webhook.created", "events"): lambda code: str(LABELS.get(code, code)),
+    ("webhook.changed", "changed"): lambda code: str(_CHANGED.get(code, code)),
+    ("webhook.off", "why"): lambda code: str({"failures": _("off after failures")}.get(code, code)),
+}
+"""Of the audit log."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from evalsite.accounts.audit_log import DETAILS, PER_PAGE, entries_of, page
+from evalsite.accounts.audit_log import CODE_LABELS, DETAILS, PER_PAGE, entries_of, page
 from evalsite.accounts.models import Project, User
 from evalsite.audit import Action, record
 from tests.conftest import ClientOf
@@ -120,3 +120,34 @@ def test_every_name_of_a_detail_has_a_label() -> None:
     ]
     names = {keyword.arg for call in calls for keyword in call.keywords if keyword.arg} - OWN_PARAMETERS
     assert names - DETAILS.keys() == set()
+
+
+def test_codes_are_shown_by_their_labels(client_of: ClientOf, adam: User, project: Project) -> None:
+    """Elsewhere the same word is somebody's text."""
+    record(Action.LOOK_GROUPED, project=project, by=adam, act="moved", group="moved")
+    record(Action.RUN_RETRIED, project=project, by=adam, states=["no_score", "error"])
+    record(Action.RUN_PAUSED, project=project, by=adam, why="budget_calls")
+    record(Action.WEBHOOK_CHANGED, project=project, by=adam, changed=["preset", "url"])
+    record(Action.DATASET_READ_AS, project=project, by=adam, format="judge_only")
+    read_as, changed, paused, retried, grouped = client_of(adam).get(LOG).context["page"].lines
+    assert grouped.details == [("act", "notes moved"), ("group", "moved")]
+    assert retried.details == [("states", "no score, error")]
+    assert paused.details == [("why", "The run reached its request budget.")]
+    assert changed.details == [("changed", "Body, Address")]
+    assert read_as.details == [("format", "Judge only (JSONL)")]
+
+
+def test_a_yes_and_parts_of_a_detail_are_shown_in_words(
+    client_of: ClientOf, adam: User, project: Project
+) -> None:
+    record(Action.EVIDENCE_RULES, project=project, by=adam, before={"hashes_only": False}, after={})
+    record(Action.QUESTION_ANSWERED, project=project, by=adam, to_all=True)
+    answered, rules = client_of(adam).get(LOG).context["page"].lines
+    assert answered.details == [("to all", "yes")]
+    assert rules.details == [("before", "hashes only: no"), ("after", "–")]
+
+
+def test_every_code_with_labels_belongs_to_an_action_and_a_named_detail() -> None:
+    keys = [key for labels in CODE_LABELS for key in labels]
+    assert {action for action, _detail in keys} - set(Action.values) == set()
+    assert {detail for _action, detail in keys} - DETAILS.keys() == set()
