@@ -93,12 +93,20 @@ class ValueFormat:
         return fixed(value, self.places).replace("-", "−") if self.scaled else decimal(value, self.places)
 
     def signed(self, value: float | None) -> str:
-        """A signed difference; for rates in percentage points."""
+        """A difference with its sign and its unit: for rates, percentage points."""
+        return self.in_points(self.signed_number(value))
+
+    def signed_number(self, value: float | None) -> str:
+        """The same without the unit."""
         text = self.difference(value)
         return f"+{text}" if value is not None and value > 0 else text
 
+    def in_points(self, difference: str) -> str:
+        """A difference of rates as percentage points; others, and one that is missing, unchanged."""
+        return _("%(n)s\xa0pp") % {"n": difference} if self.rate and difference != NONE else difference
+
     def difference(self, value: float | None) -> str:
-        """An unsigned difference."""
+        """The number of a difference, without a plus and a unit."""
         if value is None:
             return NONE
         return fixed(exact(value) * 100, 1).replace("-", "−") if self.rate else self._score(value)

@@ -43,7 +43,7 @@ def pairs_table(
             p_value(pair["p_holm"]),
             *(linked_count(pair[name], links.to_pair(pair, name)) for name in ("wins", "ties", "losses")),
             linked(number(pair["items"]), links.to_pair(pair)),
-            values.difference(pair["smallest_difference"]),
+            values.in_points(values.difference(pair["smallest_difference"])),
         ]
         for place, pair in enumerate(pairs)
     ]
@@ -105,7 +105,7 @@ def _cell(
         return MatrixCell("–", "", verdict(pair), address)
     difference = sign * pair["difference"]
     return MatrixCell(
-        values.signed(difference), tone(pair, difference, largest), _tip(pair, sign, values), address
+        values.signed_number(difference), tone(pair, difference, largest), _tip(pair, sign, values), address
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from evalsite.templatetags.show import p_value
 from judging.core.statistics.document import NOTES
 from judging.reports.labels import (
+    ValueFormat,
     beside,
     decimal,
     interval,
@@ -28,6 +29,16 @@ def test_a_figure_has_three_decimals_or_four_digits(value: float | None, text: s
 @pytest.mark.parametrize(("value", "text"), [(0.5, "+0.500"), (-0.5, "−0.500"), (0.0, "0.000"), (None, "–")])
 def test_a_difference_has_its_sign(value: float | None, text: str) -> None:
     assert signed(value) == text
+
+
+def test_a_difference_of_rates_has_its_unit() -> None:
+    rates = ValueFormat(rate=True)
+    assert [rates.signed(1.0), rates.signed(-0.075), rates.signed(None)] == [
+        "+100.0\xa0pp",
+        "−7.5\xa0pp",
+        "–",
+    ]
+    assert (rates.signed_number(1.0), ValueFormat().signed(1.0)) == ("+100.0", "+1.00")
 
 
 @pytest.mark.parametrize(("p", "text"), [(0.04, "0.040"), (0.0002, "< 0.001"), (0.0, "< 0.001"), (None, "–")])

@@ -183,7 +183,7 @@ def test_rates_are_percentages_and_their_differences_points() -> None:
     rate = ValueFormat.of("bool", 0, 1)
     assert (rate.text(0.75), rate.signed(-0.125), rate.interval(0.5, 1)) == (
         "75.0 %",
-        "−12.5",
+        "−12.5\xa0pp",
         "[50.0, 100.0]",
     )
 
