@@ -18,6 +18,7 @@ from judging.core.charts.inline import mini_interval, trend
 from judging.people.access import hidden_among
 from judging.records.models import Run
 from judging.records.servers import changes_among
+from judging.reports.figures import request_results
 from judging.reports.outcomes import (
     CandidateOutcome,
     MetricOutcome,
@@ -53,8 +54,11 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     """Scores that can be compared: over one data version, each metric in one version."""
     project = access.get_project(request, slug, May.READ_JUDGEMENTS)
     results = outcomes([project.pk])
-    for run in hidden_among(request, list(Run.objects.filter(pk__in=results).select_related("project"))):
+    runs = list(Run.objects.filter(pk__in=results).select_related("project"))
+    for run in hidden_among(request, runs):
         del results[run.pk]
+    if outdated := [run for run in runs if run.pk in results and results[run.pk].outdated]:
+        request_results(outdated)
     versions = _versions(project, results)
     version = _chosen(request.GET.get("version", ""), versions)
     mine = {

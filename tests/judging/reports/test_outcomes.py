@@ -126,18 +126,33 @@ def test_a_small_runs_outcome_is_kept_when_its_figures_are_known(run: Run) -> No
     assert (view.text, view.mean, view.metric) == ("alpha and beta can't be told apart", "7.00", "quality")
 
 
-def test_a_result_of_an_earlier_release_names_nobody_and_is_computed_again(
-    client_of: ClientOf, alice: User, run: Run
-) -> None:
+@pytest.fixture
+def earlier(run: Run) -> None:
+    """The run's result as an earlier release stored it."""
     stored = OUTCOMES.all().get(subject=run.pk)
     metrics = [metric | {"headline": None} for metric in json.loads(bytes(stored.value))]
     Results("outcomes", 1).put(run.pk, value=json.dumps(metrics).encode(), revision=stored.revision)
+
+
+@pytest.mark.usefixtures("earlier")
+def test_a_result_of_an_earlier_release_names_nobody_and_is_computed_again(
+    client_of: ClientOf, alice: User
+) -> None:
     client = client_of(alice)
     page = client.get("/p/physics/runs/").text
     assert "The result is being updated" in page
     assert "7.00" not in page
     do_jobs(*FIGURES)
     assert "alpha and beta can&#x27;t be told apart" in client.get("/p/physics/runs/").text
+
+
+@pytest.mark.usefixtures("earlier")
+def test_the_leaderboard_asks_for_results_of_an_earlier_release_again(
+    client_of: ClientOf, alice: User, run: Run
+) -> None:
+    client_of(alice).get("/p/physics/runs/leaderboard/")
+    do_jobs(*FIGURES)
+    assert OUTCOMES.all().filter(subject=run.pk).exists()
 
 
 def test_an_outcome_is_written_once_for_each_state_of_the_run(run: Run) -> None:
