@@ -117,6 +117,6 @@ def _score(metric: MetricDefinition, language: Language) -> str:
         steps=in_steps.format(step=plain_number(metric.step)) if metric.step else "",
     )
     if language == "zh":
-        end = f"最后单独用一行给出分数，格式必须完全如下，其中 n 为你给出的{number}：\n评分:[[n]]"
+        end = f"最后单独用一行给出分数，格式必须完全如下，其中 n 为你给出的 {number}：\n评分:[[n]]"
         return _REASONS["zh"] + end
     return f"{_REASONS['en']} Then end with one line of exactly this form, n being {number}:\nScore: [[n]]"

@@ -1,3 +1,4 @@
+import re
 from urllib.parse import urlencode
 
 import pytest
@@ -38,6 +39,11 @@ def test_an_answer_in_the_form_that_is_asked_for_is_read(name: str) -> None:
     last = answer_format(metric, BUILTINS[name].language).splitlines()[-1].split("]]")[0] + "]]"
     gives = metric.reading_of(JudgeModel(name="j", template=""))
     assert read_reply(f"Some reasons.\n\n{last.replace('[[n]]', '[[3]]')}", gives).value is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_blank_stands_between_chinese_and_a_number(name: str) -> None:
+    assert re.findall(r"[\u4e00-\u9fff]\d|\d[\u4e00-\u9fff]", rendered(name, content="")) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
