@@ -138,7 +138,7 @@ def sentence_html(headline: Headline, values: ValueFormat, series: Mapping[str, 
 
     def marked(name: str) -> str:
         icon = mark_safe(mark(series[name]) if name in series else "")  # noqa: S308 (paths of ours)
-        return format_html("{}<b>{}</b>", icon, name)
+        return format_html('{}<b class="whole">{}</b>', icon, name)
 
     style = Style(
         format_html,

@@ -213,3 +213,7 @@ def test_the_form_for_ones_own_password_says_so(client_of: ClientOf, alice: User
     typed = {"old_password": PASSWORD, "new_password1": "alice00001", "new_password2": "alice00001"}
     page = client_of(alice).post("/password/", typed)
     assert "your username with digits or punctuation" in page.text
+
+
+def test_name_and_password_stand_under_each_other(client: Client, db: None) -> None:
+    assert 'class="fields"' not in client.get("/sign-in/").text
