@@ -81,6 +81,10 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs judged by workers."""
         return self.exclude(kind__in=WITHOUT_WORKERS)
 
+    def with_verdicts(self) -> RunQuerySet:
+        """Runs with a verdict; a pair is also judged where its orders disagree."""
+        return self.filter(Q(scored__gt=0) | Q(unsettled__gt=0))
+
     def to_plan(self) -> RunQuerySet:
         """Runs that a run worker has to plan, excluding those whose new attempts are planned in batches (Rejudging)."""
         return self.filter(state=RunState.PLANNING, rejudging=None)

@@ -202,14 +202,13 @@ def judge_values(verdicts: Verdicts, judge: str, keys: Mapping[int, str]) -> dic
 
 def _rows(rows: DataFrame, keys: Mapping[int, str]) -> list[tuple[Answer, Value, str, int]]:
     """A pair on which a judge's two orders disagree counts as a tie."""
-    rows = rows[(rows["kind"].notna() | (rows["state"] == UNSETTLED)).to_numpy()]
-    columns = [
-        rows[name].astype(object).tolist()
-        for name in ("row", "candidate", "response", "other", "other_response", "kind", "value", "label")
-    ]
+    unsettled = (rows["state"] == UNSETTLED).to_numpy()
+    rows = rows[rows["kind"].notna().to_numpy() | unsettled]
+    names = ("row", "candidate", "response", "other", "other_response", "kind", "value", "label", "state")
+    columns = [rows[name].astype(object).tolist() for name in names]
     sources, items = rows["source"].astype(object).tolist(), rows["item"].tolist()
     valued = []
-    for line, candidate, response, other, other_response, kind, number, label, source, item in zip(
+    for line, candidate, response, other, other_response, kind, number, label, state, source, item in zip(
         *columns, sources, items, strict=True
     ):
         if line not in keys or (kind == "bool" and number == 0.5):  # 0.5: as many say pass as fail
@@ -218,11 +217,12 @@ def _rows(rows: DataFrame, keys: Mapping[int, str]) -> list[tuple[Answer, Value,
         answer = Answer(
             keys[line], candidate, response, other if named else "", other_response if named else 0
         )
-        valued.append((answer, _value(kind, number, label), source, item))
+        value = TIE if state == UNSETTLED else _value(kind, number, label)
+        valued.append((answer, value, source, item))
     return valued
 
 
-def _value(kind: str | None, number: float, label: str | None) -> Value:
+def _value(kind: str, number: float, label: str | None) -> Value:
     if kind == "category":
         return str(label)
-    return TIE if kind is None else number > 0.5 if kind == "bool" else float(number)
+    return number > 0.5 if kind == "bool" else float(number)

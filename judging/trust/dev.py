@@ -77,7 +77,7 @@ def runs_of(metric: Metric, split: Split) -> QuerySet[RunMetric]:
     used = RunMetric.objects.filter(
         metric_version__metric=metric, run__version__dataset=split.dataset_id, run__deleted_at=None
     )
-    return used.filter(run__in=Run.objects.by_workers(), run__scored__gt=0)
+    return used.filter(run__in=Run.objects.by_workers().with_verdicts())
 
 
 def run_metrics_of(metric: Metric, split: Split, *, fullest: bool = False) -> list[RunMetric]:

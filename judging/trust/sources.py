@@ -157,7 +157,7 @@ def _looked_at(source: Source, looked: tuple[int | None, int] | None) -> bool:
 
 
 def _judged(metric: Metric) -> QuerySet[Run]:
-    judged = Run.objects.by_workers().filter(project=metric.project, archived_at=None, scored__gt=0)
+    judged = Run.objects.by_workers().with_verdicts().filter(project=metric.project, archived_at=None)
     return judged.filter(version__deleted_at=None).select_related("version__dataset").order_by("-pk")
 
 

@@ -99,7 +99,7 @@ def _chosen(request: HttpRequest, run: Run) -> list[Run]:
 
 def _offered(run: Run) -> list[Run]:
     """The project's other runs with scores: those over the same data set first, then newest first."""
-    rows = Run.objects.filter(project=run.project_id, archived_at=None, scored__gt=0).exclude(pk=run.pk)
+    rows = Run.objects.with_verdicts().filter(project=run.project_id, archived_at=None).exclude(pk=run.pk)
     runs = list(rows.select_related("version__dataset").order_by("-pk")[:OFFERED])
     return sorted(runs, key=lambda other: other.version.dataset_id != run.version.dataset_id)
 

@@ -13,7 +13,7 @@ from judging.core.metric_definition import MetricDefinition
 from judging.core.statistics.drill import DEFECTS
 from judging.engine.rubric_rows import mean_criteria
 from judging.metrics.models import MetricVersion
-from judging.records.models import IMPORTED, PEOPLE, Run
+from judging.records.models import Run
 from judging.runs.preflight import Preflight, preflight
 from judging.runs.selectors import Cost, MetricChoice
 from judging.trust.drills import as_drilled
@@ -53,9 +53,7 @@ class DrillSource(AnswerSource):
 def drill_sources(project: Project) -> list[DrillSource]:
     """The newest data sets with answers, and the newest runs that generated theirs."""
     versions = usable_versions(project).filter(candidates__in=Candidate.uploaded.all()).distinct()
-    runs = Run.objects.filter(project=project, archived_at=None, scored__gt=0).exclude(
-        kind__in=(PEOPLE, IMPORTED)
-    )
+    runs = Run.objects.by_workers().with_verdicts().filter(project=project, archived_at=None)
     generating = runs.exclude(run_candidates__definition="").select_related("version__dataset").distinct()
     return [
         *(DrillSource(version) for version in versions[:SOURCES_OFFERED]),

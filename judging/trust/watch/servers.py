@@ -22,7 +22,7 @@ AT_ONCE = 20
 def servers_store() -> None:
     """Store the servers of runs that have ended, and suspend licences of judges whose server has a new fingerprint;
     called by the reconciler."""
-    ended = Run.objects.by_workers().filter(finished_at__gte=timezone.now() - RECENT, scored__gt=0)
+    ended = Run.objects.by_workers().with_verdicts().filter(finished_at__gte=timezone.now() - RECENT)
     waiting = RunMetric.objects.filter(servers__isnull=True, run__in=ended).order_by("pk")
     for run_metric in waiting.select_related("run__project")[:AT_ONCE]:
         servers = [[*server, count] for server, count in servers_counted(run_metric)]

@@ -150,8 +150,8 @@ def last_run_ended(licence: Licence) -> datetime | None:
 
 def runs_of(licence: Licence) -> QuerySet[Run]:
     """The runs of the licensed version by the site's judges that have ended with a verdict."""
-    used = Run.objects.by_workers().filter(metrics__metric_version=licence.metric_version_id)
-    return used.filter(finished_at__isnull=False, scored__gt=0)
+    used = Run.objects.by_workers().with_verdicts()
+    return used.filter(metrics__metric_version=licence.metric_version_id, finished_at__isnull=False)
 
 
 @transaction.atomic

@@ -10,7 +10,10 @@ from datasets.models import Row
 from evalsite.accounts.models import Project, User
 from judging.core.licensing import Sizes
 from judging.core.metric_definition import MetricDefinition
+from judging.core.pairs import ORDERS_DISAGREE
 from judging.core.people.criteria import Criterion, numbers_between
+from judging.core.results import JudgementResult, Verdict
+from judging.core.values import Outcome, Value
 from judging.metrics.services import metric_create
 from judging.people.labels import choices_of, scale_name
 from judging.people.models import Evaluation, Item
@@ -20,6 +23,7 @@ from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import items_of_answers
 from judging.trust.drawing import Asking, criterion_of, sealed_test_draw
 from judging.trust.models import Split
+from judging.trust.progress import candidates_to_open
 from judging.trust.services import sealed_test_close, sealed_test_open
 from judging.trust.sources import sources_of
 from tests.judging.judged import JUDGE_URL, judge, said
@@ -30,11 +34,17 @@ pytestmark = pytest.mark.django_db
 ROWS, TESTED = 30, 24
 TO_REFERENCE = a_metric(JUDGE_URL, gives="comparison", max_score=5)
 OF_TWO = a_comparison(JUDGE_URL, both_orders=False)
+IN_BOTH_ORDERS = a_comparison(JUDGE_URL)
 HUNDRED = a_metric(JUDGE_URL, gives="score", min_score=0, max_score=100)
 
 
 def drawn(
-    project: Project, definition: MetricDefinition, alice: User, rita: User, *values: object, without: int = 0
+    project: Project,
+    definition: MetricDefinition,
+    alice: User,
+    rita: User,
+    *values: Value | None,
+    without: int = 0,
 ) -> tuple[Split, RunMetric]:
     """The split of a run whose judge gives these values in turn. The first rows `without` have no reference."""
     metric = metric_create(project=project, definition=definition, user=None)
@@ -42,7 +52,7 @@ def drawn(
     for row in Row.objects.filter(version=version, line__gt=without):
         row.raw = json.dumps(json.loads(row.raw) | {"ref_answer": f"reference {row.line}"})
         row.save()
-    run = judge(a_run(version, definition), lambda place: said(values[place % len(values)]))
+    run = judge(a_run(version, definition), lambda place: _verdict(values[place % len(values)]))
     run.metrics.update(metric_version=metric.versions.get())
     split = sealed_test_draw(
         metric=metric,
@@ -54,6 +64,40 @@ def drawn(
         seed=5,
     )
     return Split.objects.get(pk=split.pk), run.metrics.select_related("metric_version").get()
+
+
+def _verdict(value: Value | None) -> JudgementResult:
+    """None: both orders name the first side."""
+    if value is not None:
+        return said(value)
+    votes = (Verdict(0, 0, "A>B", order="first"), Verdict(0, 0, "B>A", order="swapped"))
+    both = Verdict(0, 0, None, ORDERS_DISAGREE, order="both")
+    return JudgementResult(Outcome.unsettled(ORDERS_DISAGREE), said("A>B").calls, (*votes, both))
+
+
+def test_a_run_of_which_every_pair_is_unsettled_is_a_source_and_agrees_with_ties(
+    project: Project, alice: User, rita: User
+) -> None:
+    """The judge names whatever it sees first."""
+    split, judged = drawn(project, IN_BOTH_ORDERS, alice, rita, None)
+    assert judged.run.unsettled == ROWS
+    rate_each(evaluation_of(split), rita, lambda item: "A=B" if item.row.line % 2 else "A>B")
+    (agreement,) = dev_agreements(split)
+    labels = labels_in(split, "dev")
+    assert agreement.wrong == sum(label.value == "B>A" for label in labels.values())
+    assert len(Disagreements(split, judged).by_judgement) == agreement.wrong
+    assert 0 < agreement.wrong < len(labels)
+    test = sealed_test_close(test=split.test, run=evaluation_of(split).run)
+    (offered,) = candidates_to_open(test)
+    assert offered.scored == TESTED
+    licence = sealed_test_open(test=test, run_metric=judged)
+    assert {judge for *_answer, judge, _people in licence.answers} == {"A=B"}
+    assert licence.figures["items"] == TESTED
+
+
+def test_unsettled_pairs_count_as_ties_among_settled_ones(project: Project, alice: User, rita: User) -> None:
+    split, judged = drawn(project, IN_BOTH_ORDERS, alice, rita, None, "A>B", "B>A")
+    assert set(values_in(split, judged).values()) == {"A=B", "A>B", "B>A"}
 
 
 def evaluation_of(split: Split) -> Evaluation:
