@@ -68,7 +68,7 @@ def _unnoticed(name: str, entry: Mapping[str, Any]) -> str:
     languages = [
         language_name(code) for code, figures in sorted(entry["languages"].items()) if figures["flagged"]
     ]
-    text = _("The verdict falls in %(lower)s and rises in %(higher)s of %(items)s answers: too seldom.")
+    text = _("The verdict falls in only %(lower)s of %(items)s answers, and rises in %(higher)s.")
     sentence = text % {name: entry[name] for name in ("lower", "higher", "items")}
     if languages and len(languages) < len(entry["languages"]):
         flagged = _("Flagged in: %(languages)s.") % {"languages": ", ".join(languages)}

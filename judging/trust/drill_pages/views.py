@@ -146,7 +146,7 @@ def items(request: HttpRequest, slug: str, pk: int, defect: str) -> HttpResponse
         "items": shown_items(row, row.run, page),
         "pager": pager,
         "moved": moved,
-        "language": language,
+        "chosen_language": language,  # base.html sets `language`
         "moves": [("", _("All")), *_moves()],
         "languages": [(code, language_name(code)) for code in sorted({item.language for item in every})],
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from django.test import Client
 
-from datasets.models import Dataset, Version
+from datasets.models import Dataset, Response, Row, Version
 from evalsite.accounts.models import Project, User
 from evalsite.models import AuditEntry
 from judging.core.statistics.drill import DEFECTS
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BASE = "/p/physics/judges/drills/"
 DEFINITION = a_metric(JUDGE_URL, name="tone")
 ROWS = 24
+CHINESE = {"messages": [{"role": "user", "content": "天文台是哪一年建成的？"}]}
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_the_page_tells_each_flag_with_its_sentence(
 ) -> None:
     drill = judged(begin(metric, version, alice))
     shown = text_of(page, f"{BASE}{drill.pk}/")
-    assert "Last third missing The verdict falls in 0 and rises in 0 of 24 answers: too seldom." in shown
+    assert "Last third missing The verdict falls in only 0 of 24 answers, and rises in 0." in shown
     assert "same verdict in 100 % of 24 answers" in shown
 
 
@@ -181,3 +183,16 @@ def test_judges_tell_their_newest_drill(
     (judge_out,) = Api(alice).get("projects/physics/judges").json()["items"]
     assert judge_out["drill"]["document"]["flagged"] == drill.flagged
     assert f"/judges/drills/{drill.pk}/" in page.get("/p/physics/judges/").content.decode()
+
+
+def test_answers_in_all_languages_are_shown_until_one_is_chosen(
+    page: Client, metric: MetricVersion, version: Version, alice: User
+) -> None:
+    Row.objects.filter(version=version, line__gt=ROWS // 2).update(raw=json.dumps(CHINESE))
+    answers = Response.objects.filter(row__version=version, row__line__gt=ROWS // 2)
+    answers.update(raw=json.dumps({"content": "它建成于一八五〇年，由天文学家共同筹建。多数日子可以参观。"}))
+    drill = judged(begin(metric, version, alice))
+    content = page.get(f"{BASE}{drill.pk}/empty/").content.decode()
+    assert re.findall(r'<a href="\?([^"]*)" aria-current="true">(\w+)</a>', content) == [("", "All")] * 2
+    chosen = page.get(f"{BASE}{drill.pk}/empty/?language=zh").content.decode()
+    assert 'aria-current="true">Chinese</a>' in chosen
