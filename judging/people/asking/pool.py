@@ -22,6 +22,9 @@ from judging.records.definitions import definitions_now
 from judging.records.models import Judgement, Run, RunMetric
 from judging.records.seal import closed_for_rating, sealed_rows, unsealed
 
+COMPARES, LABELS = "compares", "category"
+UNCORRECTED = (COMPARES, LABELS)
+"""Reasons: the verdicts are comparisons or categories, for which no corrected score is computed."""
 _AT_ONCE = 20_000
 _verdicts = msgspec.json.Decoder(list[Verdict]).decode
 
@@ -67,10 +70,10 @@ def why_not_asked(run: Run, definition: MetricDefinition) -> str:
     if run.by_people or run.imported or not run.complete:
         return "unfinished" if run.by_workers else "no_judge"
     if definition.compares_candidates or definition.compares_reference:
-        return "compares"
+        return COMPARES
     if not definition.judges and not definition.rules and not definition.scored_by_script:
         return "no_judge"
-    return "category" if definition.kind in (CATEGORY, FREE_TEXT) else ""
+    return LABELS if definition.kind in (CATEGORY, FREE_TEXT) else ""
 
 
 def pool_of(run: Run, run_metric: RunMetric) -> Pool:

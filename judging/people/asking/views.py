@@ -17,7 +17,7 @@ from judging.people.asking.draws import answers_draw, receiving, unrated_items
 from judging.people.asking.forms import AskForm
 from judging.people.asking.meter import meter_of
 from judging.people.asking.models import AnswerDraw
-from judging.people.asking.pool import pool_of, why_not_asked
+from judging.people.asking.pool import UNCORRECTED, pool_of, why_not_asked
 from judging.people.presets import criteria_of_run
 from judging.records.access import get_run
 from judging.records.definitions import definitions_now
@@ -32,7 +32,7 @@ def ask(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     offered = metrics_to_ask(run)
     metric = next((each for each in offered if str(each.pk) == request.GET.get("metric")), None)
     metric = metric or next(iter(offered), None)
-    context: dict[str, Any] = {"run": run, "metrics": offered, "metric": metric}
+    context: dict[str, Any] = {"run": run, "metrics": offered, "metric": metric, "left_out": _left_out(run)}
     if metric is None:
         context["why"] = _why(run)
         return render(request, "people/ask.html", context)
@@ -66,12 +66,22 @@ def metrics_to_ask(run: Run) -> list[RunMetric]:
     return [each for each in metrics if each.name in rated and not why_not_asked(run, definitions[each.pk])]
 
 
+def _left_out(run: Run) -> str:
+    """The names of the metrics whose verdicts have no corrected score: comparisons and categories."""
+    definitions = definitions_now(run)
+    return ", ".join(
+        metric.name
+        for metric in run.metrics.order_by("number")
+        if why_not_asked(run, definitions[metric.pk]) in UNCORRECTED
+    )
+
+
 def _why(run: Run) -> str:
     if run.by_workers and not run.complete:
         return _("The run has not ended. Answers can be drawn for people when it has.")
     return _(
-        "No metric of this run has scores by a judge that people can rate on the same scale: comparisons and "
-        "categories are not drawn this way."
+        "No metric of this run has scores by a judge that people can rate on the same scale. Comparisons and "
+        "categories have no corrected score, so no further answers are drawn for them."
     )
 
 

@@ -6,13 +6,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.accounts.models import User
+from evalsite.accounts.models import Project, User
 from judging.people.asking.models import AnswerDraw
 from judging.records.models import Run
 from tests.conftest import ClientOf
-from tests.judging.judged import JUDGE_URL, a_judged_run, said
+from tests.judging.judged import JUDGE_URL, a_judged_run, judge, said
 from tests.judging.people.make import about, rate_each
-from tests.make import a_metric
+from tests.make import a_metric, a_run, a_version
 
 pytestmark = pytest.mark.django_db
 
@@ -58,4 +58,25 @@ def test_raters_and_reviewers_cannot_draw(run: Run, rita: User, client_of: Clien
 def test_comparisons_are_not_drawn_this_way(page: Client, project: object) -> None:
     metric = a_metric(JUDGE_URL, gives="category", labels=())
     run = a_judged_run(project, lambda _place: said("good"), metric=metric)  # type: ignore[arg-type]
-    assert "Nothing to draw" in page.get(address(run)).content.decode()
+    content = page.get(address(run)).content.decode()
+    assert "Nothing to draw" in content
+    assert "Comparisons and categories have no corrected score" in content
+
+
+def test_metrics_that_are_not_drawn_are_named(page: Client, project: Project) -> None:
+    scored = a_metric(JUDGE_URL, gives="pass_fail", parse="bool")
+    labelled = a_metric(JUDGE_URL, name="topic", gives="category", labels=())
+    run = a_run(a_version(project, rows=3, models=["alpha"]), scored, labelled)
+    judge(run, lambda _place: said(True))
+    assert "Not drawn here: topic." in page.get(address(run)).content.decode()
+    assert "Not drawn here" not in page.get(address(a_judged_run(project, metric=scored))).content.decode()
+
+
+def test_earlier_draws_are_listed_with_what_led_them(run: Run, page: Client, rita: User) -> None:
+    page.post(address(run), {"size": 20, "raters": [rita.pk], "overlap": 1})
+    content = page.get(address(run)).content.decode()
+    assert '<td data-label="Probabilities from">the judge\'s doubts</td>' in content.replace("&#x27;", "'")
+
+
+def test_the_pace_is_told_with_what_it_measures(run: Run, page: Client) -> None:
+    assert "At 30 seconds an item" not in page.get(address(run)).content.decode()
