@@ -63,7 +63,7 @@ def baseline_share(watch: Watch) -> dict[str, Any] | None:
 
 
 def sight_of(watch: Watch) -> dict[str, Any]:
-    """{sentinels, by_itself, turned, found}: what the watch can see from the next check on."""
+    """{sentinels, by_itself, turned, sensitivity}: what the watch can see from the next check on."""
     checks = watch.sittings.filter(period=watch.period, baseline=False, number__isnull=False).count()
     return asdict(sight(sittings_counted(watch, baseline=True), checks))
 

@@ -100,6 +100,7 @@ def test_checks_and_alarm_are_shown(
     page = alices.get(address(project, "watches", watch.pk)).content.decode()
     assert "The licence is suspended" in page
     assert "interval-inline" in page
+    assert "in &gt; 99 % of cases" in page
     assert "has changed: its licence is suspended" in alices.get("/inbox/").content.decode()
     assert address(project, "watches", watch.pk) in alices.get(f"/p/{project.slug}/judges/").content.decode()
 

@@ -165,7 +165,7 @@ def test_the_share_is_of_verdicts_that_there_are():
 def test_what_a_watch_sees():
     steady = sight(sittings(np.zeros((60, 5))), checks=0, histories=50)
     assert (steady.sentinels, steady.by_itself, steady.turned) == (60, 0, 9)
-    assert steady.sensitivity > 0.9
+    assert 0.9 < steady.sensitivity < 1  # a simulation cannot show that nothing is missed
     coin = np.random.default_rng(1).random((30, 5)) < 0.4
     assert sight(sittings(coin), checks=40, turned=2, histories=50).sensitivity < 0.5
 
