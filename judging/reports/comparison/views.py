@@ -135,6 +135,7 @@ def _two_runs(request: HttpRequest, comparison: Comparison) -> dict[str, Any]:
         "win_rates": compares_candidates(after, chosen.metric),
         "metrics": list(dict.fromkeys(metric for metric, _candidate in names)),
         "changes": [(change, shares_of(change, longest, values)) for change in shown],
+        "judge_moved": any(judge_moved(share) for change in shown for share in change.shares),
         "values": values,
         **_items(request, chosen, items_of(comparison, chosen)),
     }
@@ -357,6 +358,13 @@ CAUSES: dict[str, Promise] = {
     "missing": pgettext_lazy("cause of a change", "scored in one run only"),
     "noise": gettext_lazy("nothing changed (noise)"),
 }
+
+
+def judge_moved(share: StoredShare) -> bool:
+    """Whether the judge's verdicts moved by more than chance where nothing that is stored differs."""
+    if share.cause != "noise" or share.ci_low is None or share.ci_high is None:
+        return False
+    return not share.ci_low <= 0 <= share.ci_high
 
 
 def share_name(share: StoredShare) -> str:

@@ -18,7 +18,7 @@ from judging.people.models import Evaluation
 from judging.people.services import evaluation_close
 from judging.records.models import Run
 from judging.reports.comparison.stored import StoredShare
-from judging.reports.comparison.views import share_name
+from judging.reports.comparison.views import judge_moved, share_name
 from tests.conftest import ClientOf, member
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.judging.people.make import give, make_evaluation
@@ -222,6 +222,33 @@ def a_share(cause: str, low: float | None, high: float | None) -> StoredShare:
 )
 def test_what_the_judge_may_have_done_by_itself_is_said(share: StoredShare, name: str) -> None:
     assert share_name(share) == name
+
+
+@pytest.mark.parametrize(
+    ("share", "moved"),
+    [
+        (a_share("noise", 0.1, 0.5), True),
+        (a_share("noise", -0.5, -0.1), True),
+        (a_share("noise", -0.1, 0.5), False),
+        (a_share("noise", None, None), False),
+        (a_share("judge", 0.1, 0.5), False),
+    ],
+)
+def test_verdicts_that_move_beyond_chance_under_equal_settings_are_told(
+    share: StoredShare, moved: bool
+) -> None:
+    assert judge_moved(share) is moved
+
+
+def test_the_page_warns_of_verdicts_that_moved_beyond_chance(client: Client, project: Project) -> None:
+    version = a_version(project, rows=30, models=["alpha"])
+    metric = a_metric(JUDGE_URL)
+    first, second = (
+        judge(a_run(version, metric), lambda place, down=down: said(6 + place % 2 - down * (1 + place % 2)))  # type: ignore[misc]
+        for down in (0, 1)
+    )
+    warned = page(client, second, **{"with": first.pk}).content.decode()
+    assert "The model behind the judge" in warned
 
 
 def test_each_share_has_its_interval(client: Client, runs: list[Run]) -> None:
