@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_DIFFERENCES = 1000
+FILE = "file"  # the place of the difference if nothing could be computed
 STYLE = ("style", "style_rating")
 _VERDICT, _CHECKLIST = msgspec.json.Decoder(Verdict), msgspec.json.Decoder(AnswerChecklist)
 Settings = Mapping[str, Any]
@@ -133,7 +134,9 @@ def _recomputed(evidence: Evidence) -> tuple[list[Difference], list[str]]:
         RecursionError,
         msgspec.MsgspecError,
     ) as error:
-        return [Difference("file", None, f"cannot be computed: {type(error).__name__}: {error}"[:300])], []
+        return [
+            Difference(FILE, None, f"cannot be computed again: {error} ({type(error).__name__})"[:300])
+        ], []
     return differences, _notes(settings, left_out, report)
 
 

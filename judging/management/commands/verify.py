@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -12,11 +13,23 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from datasets import uploads
 from datasets.core.imports.model import NotUsable, SourceFile
 from datasets.messages import not_usable_sentence
+from judging.evidence.comparing import Difference
 from judging.evidence.container import BadKey, Evidence, public_key
-from judging.evidence.verifying import Verification, verify
+from judging.evidence.verifying import FILE, Verification, verify
 from judging.management.command_line import HAS_ERRORS, WRONG_USAGE, add_json_option, json_line
 
 MOST_PRINTED = 20
+
+
+def line_of(difference: Difference) -> str:
+    """A difference for readers. Its place is the file where nothing could be computed."""
+    if difference.place == FILE:
+        return f"The report {difference.computed}"
+    inside, computed = (
+        "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
+        for value in (difference.inside, difference.computed)
+    )
+    return f"{difference.place}: {inside} in the file, {computed} computed"
 
 
 class Command(BaseCommand):
@@ -62,7 +75,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Recomputed: {yes_no[verification.recomputed]}")
         self.stdout.write(f"Version: {verification.version}")
         for difference in verification.differences[:MOST_PRINTED]:
-            self.stdout.write(f"{difference.place}: {difference.inside!r}, computed {difference.computed!r}")
+            self.stdout.write(line_of(difference))
         more = len(verification.differences) - MOST_PRINTED
         if more > 0:
             self.stdout.write(f"… and {more} more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,6 +59,14 @@ def verified(file: Path, *options: str) -> tuple[int, dict[str, Any]]:
     except SystemExit as ended:
         status = int(ended.code or 0)
     return status, json.loads(out.getvalue())
+
+
+def printed(file: Path) -> list[str]:
+    """The lines of `verify` on a file that differs."""
+    out = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("verify", str(file), stdout=out, stderr=StringIO())
+    return out.getvalue().splitlines()
 
 
 def members(file: Path) -> Members:
@@ -145,6 +154,16 @@ def test_one_changed_byte_breaks_a_hash(file: Path) -> None:
     status, document = verified(file)
     assert (status, document["intact"]) == (1, False)
     assert [difference["place"] for difference in document["differences"]] == ["rows/0001.jsonl"]
+
+
+@pytest.mark.django_db
+def test_differences_are_printed_as_sentences(file: Path) -> None:
+    write(file)
+    change(file, "report.json", lambda content: content.replace(b'"mean": ', b'"mean": 1', 1), hashed=True)
+    (line,) = [line for line in printed(file) if "/mean: " in line]
+    assert re.fullmatch(r"report\.json/.*/mean: 1[\d.]+ in the file, [\d.]+ computed", line)
+    change(file, "judgements/0001.jsonl", lambda _content: b"{", hashed=True)
+    assert "The report cannot be computed again: " in "\n".join(printed(file))
 
 
 @pytest.mark.django_db
