@@ -50,7 +50,8 @@ class Shared:
     `rows`: the first author's verdicts on them; `a`, `b`: the values as numbers; `said`: codes to compare for equality;
     `level`: of the values' scale; `width`: its width, None if it is not declared. `labels` and `counts` (labels,
     labels): the confusion table. `coded`: whether `said` holds indices into `labels` rather than numbers. `continuous`:
-    whether the values are fractions of which hardly any are equal, so that Cohen's kappa would always be about 0.
+    whether the values are fractions of which hardly any are equal, so that Cohen's kappa would always be about 0;
+    `shares`: whether they are also all within 0…1, so that no kappa means anything.
     """
 
     rows: DataFrame
@@ -64,6 +65,12 @@ class Shared:
     coded: bool = True
     binary: bool = False
     continuous: bool = False
+    shares: bool = False
+
+    @property
+    def weighted(self) -> bool:
+        """Whether quadratic kappa means something."""
+        return (self.level != "nominal" or self.binary) and not self.shares
 
     @property
     def clusters(self) -> Ints:
@@ -101,7 +108,9 @@ def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, dra
     a, b = shared.a, shared.b
     ordinal, small = shared.level != "nominal" or shared.binary, len(shared.labels) <= MOST_LABELS
     bias = estimate_difference(a - b, shared.clusters, shared.width) if ordinal else NO_ESTIMATE
-    low, high = agreement.quadratic_kappa_interval(a, b, shared.clusters, draws) if ordinal else (None, None)
+    low, high = (
+        agreement.quadratic_kappa_interval(a, b, shared.clusters, draws) if shared.weighted else (None, None)
+    )
     figures = JudgeAgreement(
         metric=verdicts.metric.name,
         judge=judge,
@@ -109,7 +118,7 @@ def _agreement(verdicts: Verdicts, judge: str, against: str, shared: Shared, dra
         items=int(a.size),
         exact=_exact(shared),
         kappa=None if shared.continuous else agreement.cohen_kappa(*shared.said),
-        kappa_weighted=agreement.quadratic_kappa(a, b) if ordinal else None,
+        kappa_weighted=agreement.quadratic_kappa(a, b) if shared.weighted else None,
         kappa_low=low,
         kappa_high=high,
         spearman=spearman(a, b) if ordinal else None,
@@ -171,12 +180,15 @@ def shared_values(rows: DataFrame, others: DataFrame, verdicts: Verdicts) -> Sha
     values, counts = agreement.contingency(a, b)
     many = values.size > MOST_LABELS
     continuous = bool(many and (values % 1).any())
+    shares = continuous and bool(values.min() >= 0 and values.max() <= 1)
     if many:  # the table then holds rounded values
         values, counts = agreement.contingency(np.floor(a + 0.5), np.floor(b + 0.5))
     labels: list[str | float] = [plain_number(value) for value in values]
     ends = extended(verdicts.metric, a, b)
     width = None if ends is None else ends[1] - ends[0]
-    return Shared(rows, level, a, b, (a, b), labels, counts, width, coded=False, continuous=continuous)
+    return Shared(
+        rows, level, a, b, (a, b), labels, counts, width, coded=False, continuous=continuous, shares=shares
+    )
 
 
 def extended(metric: ScaledMetric, *values: Floats) -> Ends | None:
@@ -265,13 +277,12 @@ def _against_others(verdicts: Verdicts, raters: DataFrame, judged: DataFrame) ->
     values = pd.concat(others)
     by_people = shared_values(pd.concat(mine), values, verdicts)
     by_judge = shared_values(pd.concat(of_judge), pd.concat(judged_values), verdicts)
-    ordinal = by_people.level != "nominal" or by_people.binary
     return AgainstOthers(
         items=values["item"].nunique(),
         exact=_exact(by_people),
-        kappa_weighted=agreement.quadratic_kappa(by_people.a, by_people.b) if ordinal else None,
+        kappa_weighted=agreement.quadratic_kappa(by_people.a, by_people.b) if by_people.weighted else None,
         judge_exact=_exact(by_judge),
-        judge_kappa_weighted=agreement.quadratic_kappa(by_judge.a, by_judge.b) if ordinal else None,
+        judge_kappa_weighted=agreement.quadratic_kappa(by_judge.a, by_judge.b) if by_judge.weighted else None,
     )
 
 

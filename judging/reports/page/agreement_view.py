@@ -166,7 +166,7 @@ def _judge(
 ) -> JudgeView:
     human, note = agreement.get("human") or {}, without_variation(agreement)
     stats = [
-        Stat(_("κ, quadratic"), _("n/a"), "") if note else _kappa(agreement, human),
+        *([Stat(_("κ, quadratic"), _("n/a"), "")] if note else _kappa(agreement, human)),
         Stat(
             _("Exact agreement"),
             percent(agreement["exact"], 0),
@@ -233,11 +233,12 @@ def _by_candidate(agreement: Mapping[str, Any], values: ValueFormat, links: Link
     return Table(_("Bias by candidate"), columns, rows) if len(rows) > 1 else None
 
 
-def _kappa(agreement: Mapping[str, Any], human: Mapping[str, Any]) -> Stat:
-    """Weighted kappa; for labels without an order Cohen's unweighted kappa."""
-    if agreement["kappa_weighted"] is None and agreement["kappa"] is not None:
-        return Stat("κ", kappa(agreement["kappa"]))
-    return Stat(_("κ, quadratic"), kappa(agreement["kappa_weighted"]), _kappa_more(agreement, human))
+def _kappa(agreement: Mapping[str, Any], human: Mapping[str, Any]) -> list[Stat]:
+    """Weighted kappa; for labels without an order Cohen's unweighted kappa; none of shares of 0…1."""
+    if agreement["kappa_weighted"] is None:
+        return [] if agreement["kappa"] is None else [Stat("κ", kappa(agreement["kappa"]))]
+    weighted = kappa(agreement["kappa_weighted"])
+    return [Stat(_("κ, quadratic"), weighted, _kappa_more(agreement, human))]
 
 
 def _kappa_more(agreement: Mapping[str, Any], human: Mapping[str, Any]) -> str:

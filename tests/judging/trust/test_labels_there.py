@@ -247,7 +247,11 @@ def test_sfhot_is_corrected_by_the_ratings_that_were_drawn(tmp_path: Path) -> No
     document = report_document(Run.objects.get(pk=summary["run"]))
     (agreement,), (corrected,) = document["judges"], document["corrected"]
     assert agreement["bias_low"] > 0
-    assert (round(agreement["spearman"], 2), agreement["kappa"]) == (0.25, None)
+    assert (round(agreement["spearman"], 2), agreement["kappa"], agreement["kappa_weighted"]) == (
+        0.25,
+        None,
+        None,
+    )
     everybody = sum((one["human"]["informativeness"] - 1) / 5 for one in ratings) / every
     assert (corrected["refused"], corrected["labelled"], corrected["judged"]) == (None, 240, every - 240)
     assert corrected["ci_low"] < everybody < corrected["ci_high"]

@@ -142,6 +142,17 @@ def test_labels_without_order_have_no_weighted_kappa():
     assert found["kappa"] == pytest.approx(0.4)
 
 
+def test_shares_of_0_to_1_have_no_kappa_but_scores_averaged_over_repeats_do():
+    people = [person(value, row=row) for row, value in enumerate(np.linspace(0, 1, 60))]
+    shares = against_people(
+        [said(value**2, row=row) for row, value in enumerate(np.linspace(0, 1, 60))], people
+    )
+    assert [shares[name] for name in ("kappa", "kappa_weighted", "kappa_low")] == [None, None, None]
+    assert (shares["spearman"], shares["bias"] < 0) == (pytest.approx(1), True)
+    averaged = [said(value + 1 / 3, row=row) for row, value in enumerate(TRUTH + RNG.integers(0, 3, 60) / 3)]
+    assert against_people(averaged, raters(names=("Ann",)))["kappa_weighted"] > 0.5
+
+
 def test_comparisons_without_strengths_are_compared_by_direction():
     judge = [compared(value, row=row) for row, value in enumerate(("A>>B", "B>A", "A=B"))]
     people = [
