@@ -44,13 +44,23 @@ class DeskRefused(Exception):
         self.code = code
 
 
-KEEPS_DRAFT = ("closed", "paused", "left", "test_closed", "qualification_over", "outdated")
-"""Why a verdict or a change can be refused that its rater entered in good faith: it is saved as a draft."""
+KEEPS_DRAFT = (
+    "closed",
+    "paused",
+    "left",
+    "test_closed",
+    "qualification_over",
+    "outdated",
+    "skip_unexplained",
+)
+"""Why a verdict, a change or a skip can be refused that its rater entered in good faith: it is saved as a draft."""
 LONGEST_COMMENT = 20_000
 
 
 @contextmanager
-def _draft_if_refused(assignment: Assignment, values: Mapping[int, Any], comment: str) -> Iterator[None]:
+def _draft_if_refused(
+    assignment: Assignment, values: Mapping[int, Any] | None, comment: str | None
+) -> Iterator[None]:
     try:
         with transaction.atomic():
             yield
@@ -221,21 +231,46 @@ def change(
         return _store(held, RatingKind.CHANGE, canonical_values, comment, seconds, key, guideline)
 
 
-@transaction.atomic
-def skip(*, assignment: Assignment, reason: str, comment: str = "", key: UUID, seconds: Any = 0) -> Rating:
+def skip(
+    *,
+    assignment: Assignment,
+    reason: str,
+    comment: str = "",
+    key: UUID,
+    seconds: Any = 0,
+    values: Mapping[int, Any] | None = None,
+) -> Rating:
     """Skip an item with a reason (a SkipReason): it goes to other raters, and this one does not get it again.
+
+    `values`: what was chosen before, saved as a draft with the comment if the skip is refused. A comment on an item that
+    another tab has rated or skipped is saved as a draft too.
 
     Raises DeskRefused without a reason, or for another one without a comment.
     """
-    if reason not in SkipReason or (reason == SkipReason.OTHER and not comment.strip()):
-        raise DeskRefused("skip_unexplained")
-    held = _lock(assignment)
-    before = _earlier_submission(key, held, RatingKind.SKIP) or _current_verdict(held)
-    if before is not None:
-        return before
-    _check_open(held)
-    if held.state == AssignmentState.SKIPPED:
-        return _repeated(held.ratings.filter(kind=RatingKind.SKIP).latest("pk"))
+    with _draft_if_refused(assignment, values, comment or None):
+        if reason not in SkipReason or (reason == SkipReason.OTHER and not comment.strip()):
+            raise DeskRefused("skip_unexplained")
+        held = _lock(assignment)
+        before = _earlier_submission(key, held, RatingKind.SKIP)
+        if before is not None:
+            return before
+        if (earlier := _current_verdict(held) or _current_skip(held)) is not None:
+            if comment not in ("", earlier.comment):
+                own = _as_shown(held, earlier) if earlier.values else None
+                _draft_store(held, own, comment)
+            return earlier
+        _check_open(held)
+        return _skip_store(held, reason, comment, seconds, key)
+
+
+def _current_skip(held: Assignment) -> Rating | None:
+    """The skip in force of this assignment, if any."""
+    if held.state != AssignmentState.SKIPPED:
+        return None
+    return _repeated(held.ratings.filter(kind=RatingKind.SKIP).latest("pk"))
+
+
+def _skip_store(held: Assignment, reason: str, comment: str, seconds: Any, key: UUID) -> Rating:
     rating = Rating.objects.create(
         assignment=held,
         rater=held.rater,
@@ -330,7 +365,11 @@ def draft_save(
         _update(held, lease_until=lease_end(held.evaluation))
 
 
-def _draft_store(held: Assignment, values: Mapping[int, Any], comment: str) -> None:
+def _draft_store(held: Assignment, values: Mapping[int, Any] | None, comment: str | None) -> None:
+    """Store a draft; without `values`, or without a comment, those of the earlier draft stay."""
+    earlier = json.loads(held.draft or "{}")
+    values = earlier.get("values", {}) if values is None else values
+    comment = earlier.get("comment", "") if comment is None else comment
     plain_values = {
         str(number): value for number, value in values.items() if isinstance(value, bool | int | float | str)
     }

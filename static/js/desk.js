@@ -263,7 +263,7 @@ function submit() {
 
 function skip(reason, comment) {
   if (!current) return;
-  submitAndAdvance(current.dataset.skipUrl, { reason, comment, seconds: elapsed() });
+  submitAndAdvance(current.dataset.skipUrl, { ...form.fields, reason, comment, seconds: elapsed() });
 }
 
 function submitAndAdvance(url, fields) {

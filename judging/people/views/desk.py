@@ -185,6 +185,7 @@ def skip(request: HttpRequest, slug: str, pk: int, token: UUID | int) -> HttpRes
         ratings.skip,
         assignment=assignment,
         reason=request.POST.get("reason", ""),
+        values=values_from(request, criteria_for(assignment.evaluation, assignment.item)) or None,
         comment=request.POST.get("comment", ""),
         seconds=_number(request.POST.get("seconds", "")),
     )

@@ -281,6 +281,42 @@ def test_a_skip_without_a_reason_or_without_the_text_of_another_one_is_refused(
         ratings.skip(assignment=held, reason=reason, comment=comment, key=uuid4())
 
 
+@pytest.mark.parametrize("state", ["closed", "paused"])
+def test_a_refused_skip_keeps_what_was_typed_and_chosen(project: Project, rita: User, state: str) -> None:
+    held = one_for(make_evaluation(project, [rita], rows=1), rita)
+    Evaluation.objects.update(**{f"{state}_at": timezone.now()})
+    with pytest.raises(DeskRefused, match=state):
+        ratings.skip(assignment=held, reason="unclear", comment="which year?", values={0: "A>B"}, key=uuid4())
+    draft = json.loads(Assignment.objects.get(pk=held.pk).draft)
+    assert draft == {"values": {"0": "A>B"}, "comment": "which year?"}
+
+
+def test_a_refused_skip_with_a_reason_alone_leaves_the_draft_as_it_was(project: Project, rita: User) -> None:
+    evaluation = make_evaluation(project, [rita], rows=1)
+    held = one_for(evaluation, rita)
+    ratings.draft_save(assignment=held, values={0: "A>B"}, comment="half way")
+    evaluation_close(evaluation=evaluation, by=rita)
+    with pytest.raises(DeskRefused, match="closed"):
+        ratings.skip(assignment=held, reason="unclear", key=uuid4())
+    draft = json.loads(Assignment.objects.get(pk=held.pk).draft)
+    assert draft == {"values": {"0": "A>B"}, "comment": "half way"}
+
+
+def test_a_skip_of_what_another_tab_rated_keeps_its_comment(project: Project, rita: User) -> None:
+    held = one_for(make_evaluation(project, [rita], rows=1), rita)
+    give(held, "A>B")
+    ratings.skip(assignment=held, reason="unclear", comment="which year?", key=uuid4())
+    draft = json.loads(Assignment.objects.get(pk=held.pk).draft)
+    assert draft == {"values": {"0": "A>B"}, "comment": "which year?"}
+
+
+def test_a_skip_of_what_another_tab_skipped_keeps_its_comment(project: Project, rita: User) -> None:
+    held = one_for(make_evaluation(project, [rita], rows=1), rita)
+    ratings.skip(assignment=held, reason="unclear", key=uuid4())
+    ratings.skip(assignment=held, reason="broken", comment="which year?", key=uuid4())
+    assert json.loads(Assignment.objects.get(pk=held.pk).draft)["comment"] == "which year?"
+
+
 def test_undo_of_a_skip_gives_the_item_back(project: Project, rita: User) -> None:
     evaluation = make_evaluation(project, [rita], rows=1)
     held = one_for(evaluation, rita)
