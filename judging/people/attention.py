@@ -17,6 +17,9 @@ from judging.people.questions.selectors import open_questions
 from judging.people.quota import rooms_of
 from judging.people.rater_figures import flags_of
 
+FILLS_PLACE = Q(item__needed__gt=0, extra=False)
+"""Assignments whose ratings fill a place: the pace is measured by them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attention:
@@ -89,7 +92,7 @@ def _missed(evaluations: Collection[int]) -> Counter[int]:
 def paces_of(evaluations: Collection[int]) -> dict[int, Pace]:
     """{evaluation: pace} of those with ratings that fill places."""
     now = clock.now()
-    counted = Assignment.objects.counted().filter(evaluation__in=evaluations, item__needed__gt=0, extra=False)
+    counted = Assignment.objects.counted().filter(FILLS_PLACE, evaluation__in=evaluations)
     recent = Count("pk", filter=Q(rated_at__gte=now - WINDOW))
     sums = counted.order_by().values_list("evaluation").annotate(recent=recent, first=Min("rated_at"))
     return {pk: Pace(count, pace_begun(first, now)) for pk, count, first in sums if first}

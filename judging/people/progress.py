@@ -139,7 +139,7 @@ def _of_state(state: str, **more: bool | str) -> Count:
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: gold answers given correctly}; each criterion of an item counts, removed gold, training and qualification
     do not."""
-    rated_gold = _rated_assignments(evaluation).filter(item__gold_removed=False, entry=None)
+    rated_gold = _rated_besides(evaluation).filter(item__gold_removed=False, entry=None)
     assignments = rated_gold.exclude(item__gold="")
     hits: dict[int, Hits] = defaultdict(Hits)
     for rater, gold, text in assignments.values_list("rater", "item__gold", "rating__values"):
@@ -151,10 +151,11 @@ def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
 def repeat_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: hidden repeats with the same verdict as the first time}, without those of a new guideline version."""
     texts = {number for number, criterion in evaluation.criteria.items() if criterion.scale == "text"}
-    again = _rated_assignments(evaluation).filter(item__repeat_of__isnull=False, item__version_repeat=None)
+    again = _rated_besides(evaluation).filter(item__repeat_of__isnull=False, item__version_repeat=None)
     criteria = evaluation.criteria
     repeats = list(again.values_list("rater", "item__repeat_of", "rating__values"))
-    first = _rated_assignments(evaluation).filter(item__in=[of for _, of, _ in repeats])
+    originals = {of for _, of, _ in repeats}
+    first = Assignment.objects.filter(item__in=originals, state=AssignmentState.RATED, rating__isnull=False)
     before = {
         (rater, item): text for rater, item, text in first.values_list("rater", "item", "rating__values")
     }
@@ -172,10 +173,10 @@ def _add_hits(hits: Hits, expected: Mapping[int, Value], values: Mapping[int, Va
     return Hits(hits.hit + right, hits.of + len(expected))
 
 
-def _rated_assignments(evaluation: Evaluation) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(
-        rater__evaluation=evaluation, state=AssignmentState.RATED, rating__isnull=False
-    )
+def _rated_besides(evaluation: Evaluation) -> QuerySet[Assignment]:
+    """The rated assignments of gold and repeats: by their few items, not by all ratings."""
+    rated = Assignment.objects.filter(state=AssignmentState.RATED, rating__isnull=False)
+    return rated.filter(item__evaluation=evaluation, item__needed=0)
 
 
 def rated(evaluation: Evaluation, items: Collection[int] | None = None) -> Rated:

@@ -242,8 +242,8 @@ def skip(
 ) -> Rating:
     """Skip an item with a reason (a SkipReason): it goes to other raters, and this one does not get it again.
 
-    `values`: what was chosen before, saved as a draft with the comment if the skip is refused. A comment on an item that
-    another tab has rated or skipped is saved as a draft too.
+    `values`: what was chosen before, saved as a draft with the comment if the skip is refused. A comment on an item
+    that another tab has rated or skipped is saved as a draft too.
 
     Raises DeskRefused without a reason, or for another one without a comment.
     """

@@ -15,7 +15,7 @@ from evalsite.models import Derived, Job
 from judging.core.people.forecast import Pace, behind, forecast_end, pace_begun
 from judging.core.people.order_change import order_changes
 from judging.people import assignments, ratings
-from judging.people.attention import Attention, attention_of
+from judging.people.attention import Attention, attention_of, paces_of
 from judging.people.inviting.quota_change import quota_change
 from judging.people.models import Assignment, Evaluation, EvaluationRater
 from judging.people.progress import overall
@@ -88,6 +88,24 @@ def test_days_are_those_of_the_site(evaluation: Evaluation, settings: LazySettin
     Assignment.objects.filter(pk=first.pk).update(rated_at=datetime(2026, 5, 1, 17, tzinfo=UTC))
     days = [(str(day.day), day.items, day.rated) for day in timeline_of(evaluation).days]
     assert days == [("2026-05-02", 1, 1), ("2026-05-01", 4, 4)]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ago", [0, 20, 100])
+def test_thirty_days_up_to_the_last_rating_are_listed(evaluation: Evaluation, ago: int) -> None:
+    last = clock.now() - timedelta(days=ago)
+    pks = list(Assignment.objects.exclude(rated_at=None).order_by("pk").values_list("pk", flat=True))
+    for pk, days in zip(pks, (0, 1, 1, 29, 31), strict=True):
+        Assignment.objects.filter(pk=pk).update(rated_at=last - timedelta(days=days))
+    assert [day.items for day in timeline_of(evaluation).days] == [1, 2, 1]
+
+
+@pytest.mark.django_db
+def test_the_pace_of_the_page_is_that_of_the_list(evaluation: Evaluation) -> None:
+    Assignment.objects.update(rated_at=clock.now() - timedelta(days=3))
+    pace = paces_of([evaluation.pk])[evaluation.pk]
+    a_day = timeline_of(evaluation).a_day
+    assert a_day == pytest.approx(pace.a_day(clock.now()), rel=0.01)
 
 
 @pytest.mark.django_db
