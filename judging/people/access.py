@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from evalsite import access
 from evalsite.access import May
-from evalsite.accounts.models import Project
+from evalsite.accounts.models import Project, User
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Item
 from judging.records.models import Run
 
@@ -50,6 +50,13 @@ def get_item(evaluation: Evaluation, number: int) -> Item:
         raise Http404
     item.evaluation = evaluation
     return item
+
+
+def own_part(evaluation: Evaluation, user: User) -> EvaluationRater:
+    """The user as a rater of an evaluation, also after leaving. Raises Http404."""
+    rater = get_object_or_404(EvaluationRater, evaluation=evaluation, user=user)
+    rater.evaluation = evaluation
+    return rater
 
 
 def get_rater(evaluation: Evaluation, pseudonym: str, *, former: bool = False) -> EvaluationRater:

@@ -71,17 +71,36 @@ def claim(
     loaded: Collection[int] = (),
     submitting: Collection[int] = (),
 ) -> list[Assignment]:
+    """The next items of a user who rates in an evaluation; none for others."""
+    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
+    if rater is None:
+        return []
+    rater.evaluation = evaluation
+    return claim_for(rater, count, loaded, submitting)
+
+
+def claim_for(
+    rater: EvaluationRater, count: int, loaded: Collection[int] = (), submitting: Collection[int] = ()
+) -> list[Assignment]:
     """Lease a rater's next items, at most `count`: items held already come first, and all leases are renewed.
 
     `loaded`: assignment ids that the page already has; they are not returned again. `submitting`: ids whose verdicts
     are being sent. Items beyond a fair share of the remaining ones are released for other raters. Empty if the
-    evaluation is not open, the user does not rate in it (or not in its pilot) or is paused, or no items are available;
+    evaluation is not open, the rater has left, is paused or not in its pilot, or no items are available;
     also while the page has most of what its rater may hold. Rows and responses are prefetched.
     """
-    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    if rater is None or rater.stopped or _has_enough(evaluation, rater, set(loaded), set(submitting)):
+    evaluation = rater.evaluation
+    if rater.left_at is not None or rater.stopped:
+        return []
+    if _has_enough(evaluation, rater, set(loaded), set(submitting)):
         return []
     return _claim(evaluation, rater, count, loaded, submitting)
+
+
+def rater_reload(rater: EvaluationRater, evaluation: Evaluation) -> None:
+    """Read a rater again once their evaluation is locked."""
+    rater.refresh_from_db()
+    rater.evaluation = evaluation
 
 
 def _has_enough(
@@ -110,8 +129,8 @@ def _claim(
     loaded: Collection[int],
     submitting: Collection[int],
 ) -> list[Assignment]:
-    evaluation = locked(evaluation)
-    rater.refresh_from_db()
+    evaluation = locked(evaluation, run=evaluation.run)
+    rater_reload(rater, evaluation)
     if rater.left_at is not None or rater.stopped or not evaluation.open:
         return []
     if evaluation.pilot_below is not None and not rater.in_pilot:
@@ -134,9 +153,9 @@ def _claim(
     return assignments
 
 
-def held_by(*, evaluation: Evaluation, user: User) -> dict[UUID, datetime]:
+def held_by(rater: EvaluationRater) -> dict[UUID, datetime]:
     """A rater's current leases: {item's token: end of the lease}."""
-    return dict(_held_by(evaluation, user).values_list("token", "lease_until"))
+    return dict(_leased(rater).values_list("token", "lease_until"))
 
 
 def numbers_of(*, evaluation: Evaluation, user: User, items: Collection[UUID | int]) -> set[int]:

@@ -8,6 +8,8 @@ from django.db.models import Count, Max, Q, QuerySet
 
 from judging.people.models import Assignment, AssignmentState, EvaluationRater, Item
 
+DEALT = (AssignmentState.RATED, AssignmentState.LEASED)
+
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
@@ -20,7 +22,7 @@ class Dealt:
 
 def dealt_to(rater: EvaluationRater) -> Dealt:
     """Count what a rater rated or holds of the real queue; skipped and reassigned items only have their places."""
-    counted = Q(state__in=(AssignmentState.RATED, AssignmentState.LEASED), entry=None)
+    counted = Q(state__in=DEALT, entry=None)
     counts = _kept(rater).aggregate(
         items=Count("pk", filter=counted),
         gold=Count("pk", filter=counted & ~Q(item__gold="")),

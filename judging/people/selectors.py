@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache, reduce
 from operator import or_
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from evalsite import clock
 from evalsite.accounts.models import Membership, Project, Role, User
@@ -19,7 +19,7 @@ from judging.core.people.assignment import gold_to_come
 from judging.core.people.criteria import Criterion
 from judging.core.values import Value
 from judging.filters.row_filters import id_subquery
-from judging.people.dealt import dealt_to, gold_left
+from judging.people.dealt import DEALT, gold_left
 from judging.people.guidelines.repeats import version_repeats_to_come
 from judging.people.item_view import ItemView, shown_in
 from judging.people.labels import labelled_values, values_of
@@ -237,41 +237,38 @@ class RaterProgress:
         return None if self.seconds_each is None else self.seconds_each * self.left
 
 
-def progress(*, evaluation: Evaluation, user: User) -> RaterProgress:
+def progress(rater: EvaluationRater) -> RaterProgress:
     """A rater's progress. The remaining number is a maximum, because other raters may take items."""
-    raters = EvaluationRater.objects.filter(evaluation=evaluation, user=user)
-    rater = raters.select_related("evaluation").first()
-    if rater is None:
-        return RaterProgress(0, 0, None)
+    evaluation = rater.evaluation
     own, opened = _counts_of([rater.pk])[rater.pk], _open_items([evaluation])[evaluation.pk]
-    left, limit = _items_left(rater, opened, own), limit_of(rater.evaluation, rater)
+    left, limit = _items_left(rater, opened, own), limit_of(evaluation, rater)
     return RaterProgress(
         own.states[AssignmentState.RATED],
         left,
         pace(rater),
         rater.stopped,
-        raised_to(rater.evaluation, rater),
-        rater.evaluation.ends_at,
+        raised_to(evaluation, rater),
+        evaluation.ends_at,
         quota_reached=limit is not None and own.done >= limit,
     )
 
 
-def is_stopped(*, evaluation: Evaluation, user: User) -> bool:
-    """Whether a rater alone can't rate now."""
-    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user).first()
-    return rater is not None and rater.stopped
-
-
 @dataclass(slots=True)
 class _RaterCounts:
-    """A rater's items by state, and the items with a free seat that this rater has already had."""
+    """A rater's items of the real queue by state, the gold among those rated or held, and the items with a free seat
+    that this rater has already had."""
 
     states: Counter[str] = field(default_factory=Counter)
+    gold: int = 0
     seen_open: int = 0
 
     @property
     def done(self) -> int:
         return sum(self.states[state] for state in DONE)
+
+    @property
+    def dealt(self) -> int:
+        return sum(self.states[state] for state in DEALT)
 
 
 def _open_items(evaluations: Collection[Evaluation]) -> Counter[int]:
@@ -282,10 +279,16 @@ def _open_items(evaluations: Collection[Evaluation]) -> Counter[int]:
 
 def _counts_of(raters: Collection[int]) -> dict[int, _RaterCounts]:
     own = Assignment.objects.filter(rater__in=raters, entry=None).order_by().values("rater", "state")
-    counted = own.annotate(items=Count("pk"), still_open=Count("pk", filter=Q(item__free__gt=0)))
+    counted = own.annotate(
+        items=Count("pk"),
+        gold_items=Count("pk", filter=~Q(item__gold="")),
+        still_open=Count("pk", filter=Q(item__free__gt=0)),
+    )
     by_rater: dict[int, _RaterCounts] = defaultdict(_RaterCounts)
-    for rater, state, items, still_open in counted.values_list("rater", "state", "items", "still_open"):
+    counts = counted.values_list("rater", "state", "items", "gold_items", "still_open")
+    for rater, state, items, gold, still_open in counts:
         by_rater[rater].states[state] = items
+        by_rater[rater].gold += gold if state in DEALT else 0
         if state != AssignmentState.RELEASED:
             by_rater[rater].seen_open += still_open
     return by_rater
@@ -295,7 +298,7 @@ def _items_left(rater: EvaluationRater, open_items: int, own: _RaterCounts) -> i
     opened = open_items - own.seen_open
     held = own.states[AssignmentState.LEASED]
     repeats = _repeats_to_come(rater) + version_repeats_to_come(rater.evaluation, rater)
-    left = held + opened + repeats + _gold_to_come(rater, opened + repeats)
+    left = held + opened + repeats + _gold_to_come(rater, opened + repeats, own)
     limit = limit_of(rater.evaluation, rater)
     return left if limit is None else min(left, max(0, limit - own.done))
 
@@ -305,31 +308,29 @@ def _repeats_to_come(rater: EvaluationRater) -> int:
     if not rater.evaluation.repeat_share:
         return 0
     own = Assignment.objects.filter(rater=rater).exclude(state=AssignmentState.RELEASED)
-    states = dict(own.values_list("item", "state"))
+    first = own.filter(item=OuterRef("repeat_of"))
+    may_come = Exists(first.exclude(state=AssignmentState.SKIPPED)) | (
+        Q(repeat_of__free__gt=0) & ~Exists(first)
+    )
     twins = Item.objects.filter(
         evaluation=rater.evaluation_id, needed=0, repeat_of__isnull=False, version_repeat=None
     )
     if rater.evaluation.pilot_below is not None:
         twins = twins.filter(repeat_of__rank__lt=rater.evaluation.pilot_below)
-    to_come = 0
-    for pk, first, free in twins.values_list("pk", "repeat_of", "repeat_of__free"):
-        may_come = bool(free) if first not in states else states[first] != AssignmentState.SKIPPED
-        to_come += may_come and pk not in states
-    return to_come
+    return twins.filter(may_come).exclude(pk__in=own.values("item")).count()
 
 
-def _gold_to_come(rater: EvaluationRater, others: int) -> int:
+def _gold_to_come(rater: EvaluationRater, others: int, own: _RaterCounts) -> int:
     """Number of gold items still to come with so many others."""
     evaluation = rater.evaluation
     if not evaluation.gold_share:
         return 0
-    dealt = dealt_to(rater)
     return gold_to_come(
         others,
         gold_left(rater).count(),
         share=evaluation.gold_share,
-        place=dealt.items,
-        gold_had=dealt.gold,
+        place=own.dealt,
+        gold_had=own.gold,
         seed=evaluation.seed,
         rater=rater.pk,
     )

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from evalsite.accounts.models import User
 from judging.people import assignments, selectors
-from judging.people.assignments import assign, lease_end, locked
+from judging.people.assignments import assign, lease_end, locked, rater_reload
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -36,40 +35,33 @@ _SHOWN = ("item__row", "item__response", "item__other_response", "rater")
 
 def claim(
     *,
-    evaluation: Evaluation,
-    user: User,
+    rater: EvaluationRater,
     count: int = 2,
     loaded: Collection[int] = (),
     submitting: Collection[int] = (),
-) -> list[Assignment]:
-    """Like `assignments.claim`, but what stands before the real queue comes first; none where a rater waits or has
-    failed."""
-    if not has_entry(evaluation):
-        return _claim_real(evaluation, user, count, loaded, submitting)
-    return _claim_in_order(evaluation, user, count, loaded, submitting)
+) -> tuple[list[Assignment], Entry | None]:
+    """Like `assignments.claim_for`, but what stands before the real queue comes first; none where a rater waits or has
+    failed. Also returns where the rater stands then."""
+    if not has_entry(rater.evaluation):
+        return assignments.claim_for(rater, count, loaded, submitting), None
+    claimed = _claim_in_order(rater, count, loaded, submitting)
+    return claimed, entry_of(rater.evaluation, rater)
 
 
 @transaction.atomic
 def _claim_in_order(
-    evaluation: Evaluation, user: User, count: int, loaded: Collection[int], submitting: Collection[int]
+    rater: EvaluationRater, count: int, loaded: Collection[int], submitting: Collection[int]
 ) -> list[Assignment]:
-    evaluation = locked(evaluation)
-    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    entry = entry_of(evaluation, rater) if rater else None
-    if rater is None or entry is None:
-        return _claim_real(evaluation, user, count, loaded, submitting)
+    evaluation = locked(rater.evaluation, run=rater.evaluation.run)
+    rater_reload(rater, evaluation)
+    entry = entry_of(evaluation, rater)
+    if entry is None:
+        return assignments.claim_for(rater, count, loaded, submitting)
     in_pilot = evaluation.pilot_below is None or rater.in_pilot
-    if rater.stopped or not evaluation.open or not in_pilot or not entry.rates:
+    may_rate = rater.left_at is None and not rater.stopped and evaluation.open and in_pilot
+    if not may_rate or not entry.rates:
         return []
     return _claim_entry(evaluation, rater, entry, count, {*loaded, *submitting})
-
-
-def _claim_real(
-    evaluation: Evaluation, user: User, count: int, loaded: Collection[int], submitting: Collection[int]
-) -> list[Assignment]:
-    return assignments.claim(
-        evaluation=evaluation, user=user, count=count, loaded=loaded, submitting=submitting
-    )
 
 
 def _claim_entry(
@@ -110,26 +102,26 @@ def _missing_items(
     return gold[: max(0, missing)]
 
 
-def entry_for(evaluation: Evaluation, user: User) -> Entry | None:
-    """Where a user stands before the real queue."""
-    if not has_entry(evaluation):
+def entry_for(rater: EvaluationRater) -> Entry | None:
+    """Where a rater stands before the real queue."""
+    if rater.left_at is not None or not has_entry(rater.evaluation):
         return None
-    rater = EvaluationRater.objects.filter(evaluation=evaluation, user=user, left_at=None).first()
-    return entry_of(evaluation, rater) if rater else None
+    return entry_of(rater.evaluation, rater)
 
 
-def entry_after(rating: Rating, user: User) -> Entry | None:
-    """The same after an action of the user's. Who has just rated or skipped an item of the real queue is through: no
+def entry_after(rating: Rating) -> Entry | None:
+    """The same after an action of the rater's. Who has just rated or skipped an item of the real queue is through: no
     query."""
     assignment = rating.assignment
     if rating.kind != RatingKind.UNDO and not assignment.item.gold:
         return None
-    return entry_for(assignment.evaluation, user)
+    rating.rater.evaluation = assignment.evaluation
+    return entry_for(rating.rater)
 
 
-def desk_progress(evaluation: Evaluation, user: User, entry: Entry | None) -> RaterProgress:
+def desk_progress(rater: EvaluationRater, entry: Entry | None) -> RaterProgress:
     """A rater's progress in the real queue, or in what stands before it."""
-    progress = selectors.progress(evaluation=evaluation, user=user)
+    progress = selectors.progress(rater)
     if entry is None:
         return progress
     left = entry.total - entry.done if entry.rates else 0

@@ -28,12 +28,12 @@ from evalsite.web.numbers import whole
 from judging.core.people.criteria import Criterion, ValuesRefused
 from judging.core.people.parts import joined, parts_of
 from judging.people import assignments, ratings, selectors
-from judging.people.access import get_evaluation, get_own_assignment
+from judging.people.access import get_evaluation, get_own_assignment, own_part
 from judging.people.guidelines.reading import guideline_texts, reading_due
 from judging.people.item_criteria import asks_by_item, criteria_for, marks_spans
 from judging.people.item_view import DeskItem, desk_item, differences, earlier, places_of
 from judging.people.labels import SEVERITY_NAMES, choices_of, problems_of, refusal_sentence, saved_sentence
-from judging.people.models import Assignment, Evaluation, Rating, SkipReason
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Rating, SkipReason
 from judging.people.qualification import queue
 from judging.people.qualification.feedback import training_feedback
 from judging.people.qualification.selectors import Entry
@@ -68,8 +68,9 @@ exceeds what a rater holds at first (FEWEST_AHEAD), so that a new page makes one
 def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The queue's next items; the first is shown."""
     evaluation = get_evaluation(request, slug, pk, May.RATE)
-    claimed = queue.claim(evaluation=evaluation, user=signed_in(request), count=AT_ONCE)
-    return _page(request, evaluation, claimed)
+    rater = own_part(evaluation, signed_in(request))
+    claimed, entry = queue.claim(rater=rater, count=AT_ONCE)
+    return _page(request, rater, claimed, entry)
 
 
 @login_required
@@ -78,12 +79,13 @@ def page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def item(request: HttpRequest, slug: str, pk: int, token: UUID) -> HttpResponse:
     """One of the rater's own items, in any state, to view or change."""
     assignment = get_own_assignment(request, slug, pk, token, with_texts=True)
-    evaluation = assignment.evaluation
+    evaluation, rater = assignment.evaluation, assignment.rater
+    rater.evaluation = evaluation
+    entry = queue.entry_for(rater)
     if _wants_json(request):
-        entry = queue.entry_for(evaluation, signed_in(request))
         fragment = _fragment(request, evaluation, assignment, entry)
-        return JsonResponse({"items": [fragment], **_state_and_progress(request, evaluation, entry)})
-    return _page(request, evaluation, [assignment])
+        return JsonResponse({"items": [fragment], **_state_and_progress(request, rater, entry)})
+    return _page(request, rater, [assignment], entry)
 
 
 @login_required
@@ -101,18 +103,19 @@ def items(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         assignments.numbers_of(evaluation=evaluation, user=user, items=_items(request.GET.get(name, "")))
         for name in ("have", "given")
     )
-    claimed = queue.claim(evaluation=evaluation, user=user, count=BATCH, loaded=loaded, submitting=submitting)
+    rater = own_part(evaluation, user)
+    claimed, entry = queue.claim(rater=rater, count=BATCH, loaded=loaded, submitting=submitting)
+    evaluation = rater.evaluation  # as it is now
     for assignment in claimed:
         assignment.evaluation = evaluation  # with its criteria, which are loaded once
-    held = assignments.held_by(evaluation=evaluation, user=user)
-    entry = queue.entry_for(evaluation, user)
+    held = assignments.held_by(rater)
     content = {
         "items": [_fragment(request, evaluation, assignment, entry) for assignment in claimed],
         "more": len(claimed) == BATCH,
         "held": list(held),
         "until": max(held.values()).isoformat() if held else "",
     }
-    return JsonResponse({**content, **_state_and_progress(request, evaluation, entry)})
+    return JsonResponse({**content, **_state_and_progress(request, rater, entry)})
 
 
 @login_required
@@ -238,8 +241,9 @@ def _done(
         if _wants_json(request):
             content = {"code": "values", "errors": errors, **_state_now(request, evaluation)}
             return JsonResponse(content, status=422)
-        shown, values = [arguments["assignment"]], arguments["values"]
-        return _page(request, evaluation, shown, values=values, errors=errors, status=422)
+        rater, values = own_part(evaluation, signed_in(request)), arguments["values"]
+        shown, entry = [arguments["assignment"]], queue.entry_for(rater)
+        return _page(request, rater, shown, entry, values=values, errors=errors, status=422)
     except ratings.DeskRefused as refused:
         sentence = refusal_sentence(refused.code)
         if _wants_json(request):
@@ -254,7 +258,7 @@ def _done(
             if feedback
             else {}
         )
-        entry = queue.entry_after(rating, signed_in(request))
+        entry = queue.entry_after(rating)
         undone = [rating.assignment] if rating.kind == "undo" else []
         back = [_fragment(request, evaluation, assignment, entry) for assignment in undone]
         content = {"sentence": saved_sentence(rating, key), **more, **({"items": back} if back else {})}
@@ -267,17 +271,18 @@ def _done(
 
 def _page(
     request: HttpRequest,
-    evaluation: Evaluation,
+    rater: EvaluationRater,
     shown: list[Assignment],
+    entry: Entry | None,
     *,
     values: dict[int, Any] | None = None,
     errors: dict[int, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """The whole page; `values`: initial values instead of the first item's own."""
+    evaluation = rater.evaluation
     criteria = evaluation.criteria
-    entry = queue.entry_for(evaluation, signed_in(request))
-    progress = queue.desk_progress(evaluation, signed_in(request), entry)
+    progress = queue.desk_progress(rater, entry)
     shows = [_desk_item(assignment) for assignment in shown]
     of_item = asks_by_item(evaluation)
     first = values if values is not None else shows[0].values if shows else {}
@@ -346,13 +351,12 @@ def _fragment(
 
 
 def _state_now(request: HttpRequest, evaluation: Evaluation) -> dict[str, Any]:
-    user = signed_in(request)
-    stopped = selectors.is_stopped(evaluation=evaluation, user=user)
-    return _state(request, evaluation, queue.entry_for(evaluation, user), stopped=stopped)
+    rater = own_part(evaluation, signed_in(request))
+    return _state(request, evaluation, queue.entry_for(rater), stopped=rater.stopped)
 
 
-def _state_and_progress(request: HttpRequest, evaluation: Evaluation, entry: Entry | None) -> dict[str, Any]:
-    progress = queue.desk_progress(evaluation, signed_in(request), entry)
+def _state_and_progress(request: HttpRequest, rater: EvaluationRater, entry: Entry | None) -> dict[str, Any]:
+    evaluation, progress = rater.evaluation, queue.desk_progress(rater, entry)
     run = evaluation.run
     context = {"progress": progress, "project": run.project, "run": run}
     return {

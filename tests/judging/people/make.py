@@ -13,10 +13,11 @@ from evalsite.accounts.models import Project, User
 from judging.core.people.criteria import Criterion, canonical
 from judging.people import assignments, ratings
 from judging.people.guidelines.reading import guideline_understood
-from judging.people.models import Assignment, Evaluation, Item, Rating, Scheme
+from judging.people.models import Assignment, Evaluation, EvaluationRater, Item, Rating, Scheme
 from judging.people.presets import criteria_of_run
 from judging.people.rating_export import jsonl_lines
 from judging.people.sampling import ItemChoice
+from judging.people.selectors import RaterProgress, progress
 from judging.people.services import Terms, evaluation_create
 from judging.records.models import Run
 from tests.make import a_version
@@ -183,3 +184,10 @@ def sent(version: Version, raters: list[User], **more: Any) -> dict[str, Any]:
 def answered(version: Version) -> Version:
     version.candidates.update(responses=version.rows)
     return version
+
+
+def progress_of(evaluation: Evaluation, user: User) -> RaterProgress:
+    """A rater's progress, as stored now."""
+    return progress(
+        EvaluationRater.objects.select_related("evaluation").get(evaluation=evaluation, user=user)
+    )

@@ -14,12 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from evalsite import clock
 from evalsite.accounts.models import Project, User
 from judging.core.people.assignment import starting_rank
-from judging.people import assignments, ratings, selectors
+from judging.people import assignments, ratings
 from judging.people.assignments import raters_add
 from judging.people.gold import gold_add, gold_of_item
 from judging.people.models import Assignment, AssignmentState, Evaluation
 from tests.conftest import ClientOf
-from tests.judging.people.make import give, make_evaluation
+from tests.judging.people.make import give, make_evaluation, progress_of
 
 pytestmark = pytest.mark.django_db
 
@@ -187,10 +187,10 @@ def test_gold_and_repeats_that_were_given_back_come_again(project: Project, rita
             break
         give(found[0], "A>B")
         given += 1
-    before = selectors.progress(evaluation=evaluation, user=rita)
+    before = progress_of(evaluation, rita)
     lease = found[0].lease_until + timedelta(seconds=1)
     assert assignments.give_back(evaluation=evaluation, user=rita, items=[found[0].pk], until=lease) == 1
-    assert selectors.progress(evaluation=evaluation, user=rita).left == before.left
+    assert progress_of(evaluation, rita).left == before.left
     assert assignments.claim(evaluation=evaluation, user=rita, count=1) == found
 
 
@@ -223,9 +223,9 @@ def test_the_total_of_a_rater_never_grows_so_that_nobody_tells_gold_and_repeats(
     if evaluation.gold_share:
         known = [gold_of_item(evaluation, one, {"preference": "A>B"}) for one in evaluation.items.all()[:3]]
         gold_add(evaluation=evaluation, gold=known)
-    totals = [selectors.progress(evaluation=evaluation, user=rita).total]
+    totals = [progress_of(evaluation, rita).total]
     while found := assignments.claim(evaluation=evaluation, user=rita, count=1):
         give(found[0], "A=B")
-        totals.append(selectors.progress(evaluation=evaluation, user=rita).total)
+        totals.append(progress_of(evaluation, rita).total)
     assert len(set(totals)) == 1
-    assert selectors.progress(evaluation=evaluation, user=rita).left == 0
+    assert progress_of(evaluation, rita).left == 0

@@ -17,12 +17,19 @@ from judging.people.guidelines.services import GuidelineTexts, guideline_change
 from judging.people.models import Evaluation, Rating
 from judging.people.progress import repeat_hits
 from judging.people.rater_figures import study_ratings
-from judging.people.selectors import progress
 from judging.records.models import Judgement
 from judging.reports.guideline_notes import version_sentences
 from judging.reports.services import report_document
 from tests.conftest import ClientOf
-from tests.judging.people.make import QUALITY, give, has_read, lines_of, make_evaluation, rate_all
+from tests.judging.people.make import (
+    QUALITY,
+    give,
+    has_read,
+    lines_of,
+    make_evaluation,
+    progress_of,
+    rate_all,
+)
 
 pytestmark = pytest.mark.django_db
 TEXTS = GuidelineTexts("Read twice.", {0: "Five only without a flaw."})
@@ -62,7 +69,7 @@ def test_a_draft_changes_without_a_version(project: Project, alice: User) -> Non
 
 def test_each_rater_gets_ten_own_items_again(evaluation: Evaluation, rita: User, alice: User) -> None:
     evaluation = changed(evaluation, alice)
-    assert progress(evaluation=evaluation, user=rita).left == 12 + 10
+    assert progress_of(evaluation, rita).left == 12 + 10
     rate_all(evaluation, rita, 3)
     assert Rating.objects.filter(guideline_version=2).count() == 12 + 10
     again = Rating.objects.filter(assignment__item__version_repeat__isnull=False)

@@ -13,8 +13,8 @@ from judging.people.gold import gold_add, gold_of_item, gold_remove
 from judging.people.gold_rule import gold_items_right
 from judging.people.models import Assignment, Evaluation, EvaluationRater, Rating
 from judging.people.progress import gold_hits
+from judging.people.qualification import queue
 from judging.people.qualification.models import QualificationTry
-from judging.people.qualification.queue import claim, desk_progress, entry_for
 from judging.people.qualification.services import (
     qualification_change,
     rater_let_in,
@@ -40,14 +40,22 @@ def evaluation(project: Project, rita: User, alice: User) -> Evaluation:
     return Evaluation.objects.get(pk=evaluation.pk)
 
 
+def part_of(evaluation: Evaluation, user: User) -> EvaluationRater:
+    return EvaluationRater.objects.select_related("evaluation__run").get(evaluation=evaluation, user=user)
+
+
+def claim(evaluation: Evaluation, user: User) -> list[Assignment]:
+    return queue.claim(rater=part_of(evaluation, user), count=50)[0]
+
+
 def stage(evaluation: Evaluation, user: User) -> str:
-    entry = entry_for(evaluation, user)
+    entry = queue.entry_for(part_of(evaluation, user))
     return entry.stage if entry else "through"
 
 
 def rate(evaluation: Evaluation, user: User, value: int) -> list[Assignment]:
     """Rate all that the desk holds in this stage."""
-    held = claim(evaluation=evaluation, user=user, count=50)
+    held = claim(evaluation, user)
     for assignment in held:
         give(assignment, value)
     return held
@@ -66,7 +74,7 @@ def test_training_then_qualification_then_the_real_queue(evaluation: Evaluation,
     assert len(qualification) == 2
     assert not {held.item_id for held in qualification} & {held.item_id for held in training}
     assert stage(evaluation, rita) == "through"
-    assert not any(held.item.gold for held in claim(evaluation=evaluation, user=rita))
+    assert not any(held.item.gold for held in claim(evaluation, rita))
 
 
 def test_they_count_nowhere(evaluation: Evaluation, rita: User) -> None:
@@ -75,7 +83,8 @@ def test_they_count_nowhere(evaluation: Evaluation, rita: User) -> None:
     assert (gold_hits(evaluation), gold_items_right(evaluation)) == ({}, {})
     assert not Judgement.objects.filter(run=evaluation.run).exists()
     Assignment.objects.update(seconds=9)
-    progress = desk_progress(evaluation, rita, entry_for(evaluation, rita))
+    rater = part_of(evaluation, rita)
+    progress = queue.desk_progress(rater, queue.entry_for(rater))
     assert (progress.done, progress.left, progress.seconds_each) == (0, 6, None)
     assert [line["stage"] for line in lines_of(evaluation)] == ["training"] * 2 + ["qualification"] * 2
 
@@ -83,7 +92,7 @@ def test_they_count_nowhere(evaluation: Evaluation, rita: User) -> None:
 def test_who_fails_gets_nothing_until_let_in(evaluation: Evaluation, rita: User, alice: User) -> None:
     rate(evaluation, rita, RIGHT)
     rate(evaluation, rita, WRONG)
-    assert (stage(evaluation, rita), claim(evaluation=evaluation, user=rita)) == ("failed", [])
+    assert (stage(evaluation, rita), claim(evaluation, rita)) == ("failed", [])
     rater_let_in(rater=rater_of(evaluation), by=alice)
     assert stage(evaluation, rita) == "through"
     with pytest.raises(ValidationError, match="not waiting"):
@@ -105,7 +114,7 @@ def test_a_second_try_takes_other_gold_and_too_few_are_said(
 
 def test_a_skip_is_not_right_and_ends_the_try_too(evaluation: Evaluation, rita: User) -> None:
     rate(evaluation, rita, RIGHT)
-    first, last = claim(evaluation=evaluation, user=rita)
+    first, last = claim(evaluation, rita)
     give(first, RIGHT)
     ratings.skip(assignment=last, reason="unclear", key=uuid4())
     tried = QualificationTry.objects.get()
@@ -123,7 +132,7 @@ def test_nothing_is_changed_after_the_last_item(evaluation: Evaluation, rita: Us
 
 def test_removed_gold_is_replaced_in_a_try(evaluation: Evaluation, rita: User, alice: User) -> None:
     rate(evaluation, rita, RIGHT)
-    first, _last = claim(evaluation=evaluation, user=rita)
+    first, _last = claim(evaluation, rita)
     gold_remove(item=first.item, by=alice)
     assert len(rate(evaluation, rita, RIGHT)) == 2
     assert QualificationTry.objects.get().passed
@@ -144,7 +153,7 @@ def test_who_has_rated_already_needs_neither(
     project: Project, rita: User, alice: User, evaluation: Evaluation
 ) -> None:
     qualification_change(evaluation=evaluation, training=[], items=0, mark=0.8, by=alice)
-    give(claim(evaluation=evaluation, user=rita)[0], 2)
+    give(claim(evaluation, rita)[0], 2)
     qualification_change(evaluation=evaluation, training=[], items=2, mark=0.8, by=alice)
     assert stage(evaluation, rita) == "through"
 
@@ -155,7 +164,7 @@ def test_training_answers_with_what_was_expected_and_why(
     client, json_please = client_of(rita), {"Accept": "application/json"}
     base = f"/p/physics/desk/{evaluation.run_id}/"
     assert "Training: this rating doesn" in client.get(base).text
-    held = claim(evaluation=evaluation, user=rita)[0]
+    held = claim(evaluation, rita)[0]
     told = client.post(f"{base}{held.token}/verdict/", {"v0": "0"}, headers=json_please).json()
     assert "Because 1." in told["feedback"]
     assert "<strong>4</strong>" in told["feedback"]
@@ -167,7 +176,7 @@ def test_a_qualification_tells_nothing_about_its_items(
     rate(evaluation, rita, RIGHT)
     client, json_please = client_of(rita), {"Accept": "application/json"}
     base = f"/p/physics/desk/{evaluation.run_id}/"
-    held = claim(evaluation=evaluation, user=rita)
+    held = claim(evaluation, rita)
     told = [
         client.post(f"{base}{one.token}/verdict/", {"v0": "0"}, headers=json_please).json() for one in held
     ]

@@ -16,7 +16,7 @@ from judging.people.models import Assignment, Evaluation, EvaluationRater, Item,
 from judging.people.ratings import DeskRefused
 from judging.people.services import evaluation_close
 from judging.records.models import Judgement
-from tests.judging.people.make import give, make_evaluation
+from tests.judging.people.make import give, make_evaluation, progress_of
 
 pytestmark = pytest.mark.django_db
 
@@ -350,7 +350,7 @@ def test_progress_counts_ones_own(project: Project, rita: User, ravi: User) -> N
     one, other = assignments.claim(evaluation=evaluation, user=rita)
     give(one, "A=B", seconds=10)
     ratings.skip(assignment=other, reason="unclear", key=uuid4())
-    seen = selectors.progress(evaluation=evaluation, user=rita)
+    seen = progress_of(evaluation, rita)
     assert (seen.done, seen.left, seen.total) == (1, 2, 3)
     assert (seen.seconds_each, seen.paced, seen.seconds_left) == (10, 1, 20)
 

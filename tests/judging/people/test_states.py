@@ -14,10 +14,10 @@ from judging.people import assignments, services, states
 from judging.people.gold import gold_add, gold_of_item
 from judging.people.models import Assignment, Evaluation
 from judging.people.ratings import DeskRefused
-from judging.people.selectors import progress, rating_tasks
+from judging.people.selectors import rating_tasks
 from judging.people.states import Schedule, schedule_change, schedules_apply
 from tests.conftest import ClientOf, member
-from tests.judging.people.make import give, make_evaluation, rate_all
+from tests.judging.people.make import give, make_evaluation, progress_of, rate_all
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -126,7 +126,7 @@ def test_a_pilot_gives_the_first_items_to_its_raters_alone(
     assert held(piloted, ravi) == []
     assert client_of(ravi).get(f"/p/physics/desk/{piloted.run_id}/").status_code == 404
     assert rating_tasks(ravi, Project.objects.all()) == []
-    assert progress(evaluation=piloted, user=rita).left == 2
+    assert progress_of(piloted, rita).left == 2
     rate_all(piloted, rita, "A=B")
     rated = piloted.items.filter(rated=1).values_list("rank", flat=True)
     assert sorted(rated) == [0, 1]

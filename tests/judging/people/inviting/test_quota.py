@@ -9,9 +9,9 @@ from judging.people import assignments
 from judging.people.inviting.quota_change import quota_change
 from judging.people.models import Evaluation, EvaluationRater, Order
 from judging.people.quota import promise_accept, raised_to, seconds_an_item
-from judging.people.selectors import progress, rating_tasks
+from judging.people.selectors import rating_tasks
 from tests.conftest import ClientOf, member
-from tests.judging.people.make import give, make_evaluation, rate_all
+from tests.judging.people.make import give, make_evaluation, progress_of, rate_all
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_rater_gets_no_more_than_the_quota(project: Project, rita: User, adam:
     evaluation = study(project, [rita], adam, quota=3)
     rate_all(evaluation, rita, "A>B")
     assert count(evaluation, rita) == 3
-    assert progress(evaluation=evaluation, user=rita).left == 0
+    assert progress_of(evaluation, rita).left == 0
 
 
 @pytest.mark.parametrize(("quota", "reached"), [(3, True), (None, False)])
@@ -60,7 +60,7 @@ def test_an_equal_part_is_what_a_rater_is_told_and_gets(
 ) -> None:
     evaluation = study(project, [rita, emil], adam, quota=4)
     assert (evaluation.share, rater_of(evaluation, rita).promised) == (2, 2)
-    assert progress(evaluation=evaluation, user=rita).total == 2
+    assert progress_of(evaluation, rita).total == 2
     rate_all(evaluation, rita, "A>B")
     assert count(evaluation, rita) == 2
 
@@ -92,7 +92,7 @@ def test_a_raised_number_is_told_and_taken_only_with_consent(
     assert raised_to(evaluation, rater_of(evaluation, rita)) == 4
     rate_all(evaluation, rita, "A>B")
     assert count(evaluation, rita) == 2  # may stop at the old number
-    assert progress(evaluation=evaluation, user=rita).raised == 4
+    assert progress_of(evaluation, rita).raised == 4
     assert promise_accept(evaluation=evaluation, user=rita)
     rate_all(evaluation, rita, "A>B")
     assert count(evaluation, rita) == 4
@@ -118,7 +118,7 @@ def test_items_that_others_skipped_raise_the_number(
     rate_all(evaluation, rita, "A>B")
     assignments.claim(evaluation=evaluation, user=rita, count=1)
     assert count(evaluation, rita) == 2
-    assert progress(evaluation=evaluation, user=rita).raised == 3
+    assert progress_of(evaluation, rita).raised == 3
 
 
 def test_nobody_is_told_of_a_draft(project: Project, rita: User, adam: User) -> None:
