@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from evalsite.rounding import rounded
 from evalsite.table_files import Sheet, csv_of, xlsx_of
 from judging.core.people.work import Category, WorkDay
 from judging.people.models import Evaluation, EvaluationRater
@@ -38,7 +39,7 @@ def payment_row(rater: EvaluationRater, day: WorkDay, *, names: bool = False) ->
     name = rater.user.username if names else rater.pseudonym
     counts = [day.counts[category] for category in COUNTED]
     further = [day.counts[category] for category in FURTHER]
-    minutes = round(day.active / 60, 1)
+    minutes = float(rounded(day.active / 60, 1))
     return [name, day.day.isoformat(), day.rated, *counts, day.gold_hits, *further, minutes, day.sessions]
 
 

@@ -136,6 +136,13 @@ def _of_state(state: str, **more: bool | str) -> Count:
     return Count("assignments", filter=Q(assignments__state=state, assignments__entry=None, **more))
 
 
+def gold_counts(evaluation: Evaluation) -> dict[str, int]:
+    """The number of gold items that are in use, and of those that were removed."""
+    removed = Q(gold_removed=True)
+    items = Item.objects.filter(evaluation=evaluation, needed=0).exclude(gold="")
+    return items.aggregate(removed=Count("pk", filter=removed), in_use=Count("pk", filter=~removed))
+
+
 def gold_hits(evaluation: Evaluation) -> dict[int, Hits]:
     """{rater: gold answers given correctly}; each criterion of an item counts, removed gold, training and qualification
     do not."""

@@ -109,7 +109,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "candidates": [
             entry.candidate for entry in evaluation.run.run_candidates.select_related("candidate")
         ],
-        "gold": Item.objects.filter(evaluation=evaluation).exclude(gold="").count(),
+        "gold": progress.gold_counts(evaluation),
         "repeats": evaluation.items.filter(repeat_of__isnull=False, version_repeat=None).count(),
         "skipped": Assignment.objects.filter(evaluation=evaluation, state=AssignmentState.SKIPPED).count(),
         "counts": item_counts(evaluation),

@@ -35,6 +35,7 @@ def payment_sheet(request: HttpRequest, slug: str, pk: int, form: str) -> Stream
     evaluation = get_evaluation(request, slug, pk, May.RUN)
     if form not in FORMS:
         raise Http404
-    content = payment_file(evaluation, form, names="names" in request.GET)
-    headers = download_headers(f"payment-{evaluation.run_id}.{form}")
+    names = "names" in request.GET
+    content = payment_file(evaluation, form, names=names)
+    headers = download_headers(f"payment-{evaluation.run_id}{'-names' if names else ''}.{form}")
     return StreamingHttpResponse(content, content_type=FORMS[form], headers=headers)

@@ -11,7 +11,7 @@ from evalsite.models import AuditEntry
 from judging.people import assignments
 from judging.people.gold import gold_add, gold_change, gold_of_item, gold_read, gold_remove
 from judging.people.models import Evaluation, Item
-from judging.people.progress import Hits, gold_hits
+from judging.people.progress import Hits, gold_counts, gold_hits
 from tests.api import Api
 from tests.conftest import ClientOf
 from tests.judging.people.make import give, make_evaluation
@@ -94,9 +94,11 @@ def test_hits_follow_the_known_answers_as_they_are_now(project: Project, rita: U
         gold = gold_of_item(evaluation, Item.objects.get(pk=item.pk), {"quality": 5}, "A better one.")
         gold_change(item=item, gold=gold, by=alice)
     assert gold_hits(evaluation) == {rater: Hits(0, seen)}
+    assert gold_counts(evaluation) == {"in_use": 2, "removed": 0}
     for item in items:
         gold_remove(item=item, by=alice)
     assert gold_hits(evaluation) == {}
+    assert gold_counts(evaluation) == {"in_use": 0, "removed": 2}
 
 
 @pytest.mark.parametrize(("quota", "needed"), [(None, "4"), (4, "2")])

@@ -162,3 +162,14 @@ def test_without_ratings_the_page_says_so(
         "Nothing rated yet."
         not in client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/payment/").text
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("query", "file_name"), [("", "payment-{}.csv"), ("?names=1", "payment-{}-names.csv")]
+)
+def test_a_file_with_names_is_called_so(
+    evaluation: Evaluation, alice: User, client_of: ClientOf, query: str, file_name: str
+) -> None:
+    answer = client_of(alice).get(f"/p/physics/evaluations/{evaluation.run_id}/payment.csv{query}")
+    assert f'"{file_name.format(evaluation.run_id)}"' in answer["Content-Disposition"]

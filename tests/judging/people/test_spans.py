@@ -201,7 +201,7 @@ def test_a_training_quotes_the_expected_spans(evaluation: Evaluation, rita: User
     gold_add(evaluation=evaluation, gold=gold_read(evaluation, gold_line([MAJOR]))[0])
     training = [Item.objects.get().pk]
     qualification_change(evaluation=evaluation, training=training, items=0, mark=1, by=alice)
-    [assignment], _entry = queue.claim(rater=evaluation.raters.get())
+    [assignment], _entry = queue.claim(rater=evaluation.raters.get(user=rita))
     feedback = training_feedback(give(assignment, "[]").assignment)
     assert feedback is not None
     assert [(part.expected, part.own, part.hit) for part in feedback.criteria] == [

@@ -110,6 +110,21 @@ def test_a_verdict_and_what_follows_take_few_queries(
     assert sum('FROM "judging_qualification"' in query["sql"] for query in following) == 1
 
 
+def test_what_a_request_knows_is_not_queried_again(project: Project, rita: User, client_of: ClientOf) -> None:
+    shares = {"gold_share": 0.1, "repeat_share": 0.1}
+    evaluation, client = make_evaluation(project, [rita], rows=90, **shares), client_of(rita)
+    address = f"/p/physics/desk/{evaluation.run_id}/items/"
+    tokens: list[str] = []
+    while new := client.get(address, {"have": ",".join(tokens)}, headers=JSON).json()["items"]:
+        tokens += [item["id"] for item in new]
+    with CaptureQueriesContext(connection) as items:
+        client.get(address, {"have": ",".join(tokens)}, headers=JSON)
+    with CaptureQueriesContext(connection) as item:
+        client.get(path(evaluation, tokens[0]), headers=JSON)
+    assert len(items) <= 19
+    assert len(item) <= 14
+
+
 def test_the_same_verdict_sent_twice_is_stored_once(
     held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
 ) -> None:
@@ -137,6 +152,17 @@ def test_a_verdict_for_a_closed_evaluation_is_kept_as_a_draft_and_said(
     assert answer.status_code == 409
     held.refresh_from_db()
     assert json.loads(held.draft)["values"] == {"0": "A>B"}
+
+
+def test_a_skip_of_a_closed_evaluation_keeps_what_the_form_held(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf
+) -> None:
+    Evaluation.objects.update(closed_at=timezone.now())
+    skipped = sent(held, reason="unclear", comment="which year?")
+    answer = client_of(rita).post(path(evaluation, held.token, "skip"), skipped, headers=JSON)
+    assert answer.status_code == 409
+    held.refresh_from_db()
+    assert json.loads(held.draft) == {"values": {"0": "A>B"}, "comment": "which year?"}
 
 
 def test_a_verdict_of_someone_who_was_removed_is_kept_as_a_draft(
