@@ -119,7 +119,8 @@ _PARTS: tuple[tuple[str, Edits], ...] = (
             lambda entity: plain_characters(html.unescape(entity[0])),
         ),
     ),
-    ("<", replacing(r"(?i)<br\s{0,2}/?>", "\n")),
+    ("<", replacing(r"(?i)</?(?:br|hr|p|div|li|[ou]l|h[1-6])\s{0,2}/?>", "\n")),
+    ("<", replacing(r"(?i)<\|[a-z0-9_]{1,40}\|>|<(?:eos|end_of_turn)>|^[ \t]*<s>|</s>(?=[ \t]*$)", "\n")),
     ("<!--", replacing(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)")),
     ("：", replacing("：+", ": ")),
     ("```", _fences),
@@ -139,6 +140,8 @@ _MARKS: tuple[tuple[str, Edits], ...] = (
     ("``", replacing("`+", "`")),
     ("", _quotations),
     ("|", replacing(r"^[ \t]{0,9}\|?[ \t]{0,9}:?--[-:| \t]*$")),
+    ("--", replacing(r"^[ \t]{0,3}---++[ \t]*$")),
+    ("==", replacing(r"^[ \t]{0,3}===++[ \t]*$")),
     (
         "|",
         replacing(
