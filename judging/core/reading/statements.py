@@ -315,6 +315,13 @@ def read_names(text: EditedText, reader: Reader) -> list[Statement]:
     return statements
 
 
+def _is_label(line: str, reader: Reader) -> bool:
+    """Whether a line begins with a label and its colon."""
+    name = next(iter(reader.names.find(line)), None)
+    after = _AFTER_NAME.match(line, name.end()) if name and not name.start() else None
+    return after is not None and (after["mark"] or "").rstrip().endswith((":", "="))
+
+
 def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> list[Statement]:
     """What stands after a label, and what the rest of its line states again."""
     source = text.text
@@ -324,6 +331,8 @@ def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> list[Sta
     next_line = _NEXT_LINE.match(source, after.end())
     if mark is None and not (next_line and begins_line(source, name.start(), name.start() - _MOST_BLANKS)):
         return []
+    if mark is None and reader.restated(name[0]) is not None:
+        return []  # "Passed", and the reason in the line below
     if name["alone"] and mark and not mark.strip(" ]】").endswith((":", "=")):
         return []  # 总是 is no label
     before = source[clause_start(source, name.start()) : name.start()]
@@ -335,6 +344,8 @@ def _labelled(text: EditedText, name: re.Match[str], reader: Reader) -> list[Sta
     line_end = source.find("\n", start, limit)
     line_end = line_end if line_end >= 0 else limit
     if next_line:
+        if _is_label(source[start:line_end], reader):
+            return []  # ## Verdict, with **Verdict:** PASS in the line below
         written = written_from(source, start, line_end, whole=True)
         written = replace(written, text=written.text.rstrip(".。 "))
     else:
