@@ -222,7 +222,8 @@ function recovered() {
 function updateStatus() {
   if (failure) {
     status.dataset.tone = "warn";
-    status.textContent = current ? `${pendingText(failure)} ${status.dataset[`${failure}Help`]}` : ""; // else shown below
+    const sentences = [pendingText(failure), status.dataset[`${failure}Help`]];
+    status.textContent = current ? sentences.join(status.dataset.gap) : ""; // else shown below
   }
   document.getElementById("sign-in").hidden = failure !== "signedOut";
   const done = document.getElementById("done");

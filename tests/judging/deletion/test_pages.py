@@ -53,6 +53,7 @@ def test_the_name_must_be_typed(project: Project, adam: User, client_of: ClientO
     answer = client_of(adam).post(address("run", run.pk), {"name": "something else"})
     assert (answer.status_code, Run.objects.count()) == (422, 1)
     assert "This is not the name." in answer.content.decode()
+    assert "Nothing was deleted." in answer.content.decode()
 
 
 def test_a_version_in_use_needs_a_checkbox(project: Project, adam: User, client_of: ClientOf) -> None:

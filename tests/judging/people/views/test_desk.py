@@ -320,3 +320,11 @@ def test_a_change_that_was_not_submitted_is_filled_in_and_said(
     assert "was not submitted" in page
     client.post(path(evaluation, held.token, "verdict"), typed | {"key": uuid4()}, headers=JSON)
     assert "was not submitted" not in client.get(own).text
+
+
+@pytest.mark.parametrize(("language", "gap"), [("en", " "), ("zh-hans", "")])
+def test_sentences_of_the_status_are_joined_as_in_the_readers_language(
+    held: Assignment, evaluation: Evaluation, rita: User, client_of: ClientOf, language: str, gap: str
+) -> None:
+    page = client_of(rita).get(path(evaluation), headers={"Accept-Language": language})
+    assert f'data-gap="{gap}"' in page.text
