@@ -94,7 +94,7 @@ def test_a_headline_is_a_sentence(headline: Headline, text: str) -> None:
 def test_names_are_escaped_on_pages_and_only_there() -> None:
     headline = replace(LEADS, candidates=["<i>{x}"])
     assert sentence(headline, ValueFormat()).startswith("<i>{x} leads")
-    assert "<b>&lt;i&gt;{x}</b> leads" in sentence_html(headline, ValueFormat(), {"<i>{x}": 1})
+    assert '<b class="whole">&lt;i&gt;{x}</b> leads' in sentence_html(headline, ValueFormat(), {"<i>{x}": 1})
 
 
 def test_a_value_without_an_interval_stands_alone() -> None:

@@ -50,6 +50,13 @@ def test_a_finished_run_says_so_in_markup_and_asks_no_more(
     assert "every 1s" not in page
 
 
+def test_names_of_candidates_stay_whole_where_the_line_ends(
+    project: Project, alice: User, client_of: ClientOf
+) -> None:
+    page = text(client_of(alice).get(address(a_judged_run(project))))
+    assert '<span class="whole">alpha</span>, <span class="whole">beta</span>' in page
+
+
 def test_a_running_run_asks_every_second(waiting: Run, alice: User, client_of: ClientOf) -> None:
     page = text(client_of(alice).get(address(waiting)))
     assert 'data-run-state="running"' in page
