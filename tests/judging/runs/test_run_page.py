@@ -354,3 +354,8 @@ def test_who_may_retry_is_reported_that_it_uses_the_frozen_metric(
     link = f'href="/p/physics/runs/new/?version={run.version_id}"'
     assert link in text(client_of(alice).get(address(run)))
     assert link not in text(client_of(alice).get(address(a_judged_run(project))))
+
+
+def test_a_comma_and_a_blank_part_the_candidates(project: Project, alice: User, client_of: ClientOf) -> None:
+    page = client_of(alice).get(address(a_judged_run(project))).content.decode()
+    assert re.search(r'class="whole">\w+</span>, <span class="whole">\w+</span>', page)
