@@ -10,7 +10,7 @@ from judging.core.results_file.records import VALUE_KINDS
 from judging.messages import source_label
 from judging.records.models import Run
 from judging.transfer.results_import.models import ResultsImportState
-from judging.transfer.results_import.opened import evidence_of, evidence_sentences
+from judging.transfer.results_import.opened import evidence_of, evidence_sentences, is_doubtful
 
 MOST_SOURCES = 50  # shown
 
@@ -27,5 +27,6 @@ def imported_facts(run: Run) -> dict[str, Any]:
         "sources": [(source_label(kind, name), kind) for kind, name in sources[:MOST_SOURCES]],
         "more_sources": max(0, len(sources) - MOST_SOURCES),
         "evidence": evidence_sentences(evidence) if evidence else [],
+        "doubtful": bool(evidence) and is_doubtful(evidence),
         "files": files.order_by("pk"),
     }

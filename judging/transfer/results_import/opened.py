@@ -29,7 +29,8 @@ def evidence_sentences(evidence: Mapping[str, Any]) -> list[str]:
     if "verified" not in evidence:
         return [_("Opened from an evidence file, which is still being verified.")]
     origin = _(
-        "Opened from an evidence file: run %(run)s over %(dataset)s v%(version)s, written by version %(program)s."
+        "Opened from an evidence file: run “%(run)s” over “%(dataset)s” v%(version)s, written by version "
+        "%(program)s."
     )
     return [
         origin % evidence["origin"],
@@ -37,6 +38,15 @@ def evidence_sentences(evidence: Mapping[str, Any]) -> list[str]:
         _same(evidence),
         _signed(evidence["verified"]),
     ]
+
+
+def is_doubtful(evidence: Mapping[str, Any]) -> bool:
+    """Whether the file was changed, or does not prove the means shown. `evidence`: of `evidence_of`."""
+    verified = evidence.get("verified")
+    if verified is None:
+        return False
+    sound = verified["intact"] and verified["recomputed"] and evidence["same_figures"]
+    return not sound or bool(verified["key"] and not verified["signed"])
 
 
 def _recomputed(evidence: Mapping[str, Any]) -> str:

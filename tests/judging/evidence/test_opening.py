@@ -127,8 +127,21 @@ def test_pages_mark_the_run(run: Run, tmp_path: Path, alice: User, client_of: Cl
     client, address = client_of(alice), f"/p/{again.project.slug}/runs/{again.pk}/"
     for page in (address, f"{address}report/"):
         text = client.get(page).content.decode()
-        assert f"Opened from an evidence file: run {run.name}" in text
+        assert f"Opened from an evidence file: run “{run.name}” over" in text
         assert "not signed" in text
+
+
+def test_a_changed_file_is_a_warning_on_the_page_of_its_run(
+    run: Run, tmp_path: Path, alice: User, client_of: ClientOf
+) -> None:
+    file = written(run, tmp_path)
+    sound, _evidence = opened(file)
+    change(file, "report.json", lambda content: content.replace(b'"mean": ', b'"mean": 1', 1), hashed=False)
+    doubtful, _evidence = opened(file)
+    Membership.objects.update_or_create(project=sound.project, user=alice, defaults={"role": "analyst"})
+    warned = 'class="notice" data-kind="warning">Opened from an evidence file'
+    pages = [client_of(alice).get(f"/p/{each.project.slug}/runs/{each.pk}/") for each in (sound, doubtful)]
+    assert [warned in page.content.decode() for page in pages] == [False, True]
 
 
 @pytest.mark.parametrize(
