@@ -41,8 +41,11 @@ from judging.people.services import evaluation_close
 from judging.records.models import Judgement, Run, RunState
 from judging.reports.services import report_document
 from judging.reports.sharing import report_link_create
-from judging.trust.models import Split
+from judging.trust.drawing import Asking, sealed_test_draw
+from judging.trust.further import further_draw
+from judging.trust.models import SealedTest, Split
 from judging.trust.services import sealed_test_close, sealed_test_open, split_draw
+from judging.trust.sources import Source
 from tests.api import Api
 from tests.conftest import ClientOf
 from tests.datasets.conftest import upload
@@ -191,13 +194,43 @@ def addresses(
     yield "people:export", reverse("people:export", args=("physics", evaluation.run_id, "csv")), {}
 
 
+@pytest.fixture(params=["the first draw", "a further draw"])
+def drawn(request: pytest.FixtureRequest, run: Run, metric: Metric) -> Callable[[], Split]:
+    """Draw a test with the marked row: at once, or after rows without it."""
+
+    def split() -> Split:
+        if request.param == "the first draw":
+            return a_split(run, metric)
+        others = {line for line in Source(run.version, run).rows if line != 1}
+        split = a_split(run, metric, sizes=Sizes(0, 0, 3), lines=others)
+        draw_more(split, run)
+        return split
+
+    return split
+
+
+def draw_more(split: Split, run: Run, *raters: User) -> Evaluation:
+    """Draw the other rows for the test; returns the evaluation in which they are to be rated."""
+    drawn = further_draw(
+        test=split.test,
+        definition=DEFINITION,
+        source=Source(run.version, run),
+        sizes=Sizes(0, 0, 3),
+        asking=Asking(raters),
+        user=User.objects.get(username="adam"),
+        seed=5,
+    )
+    assert drawn.evaluation is not None
+    return drawn.evaluation
+
+
 def test_a_sealed_label_is_found_only_where_it_is_given_and_adjudicated(
     cast: dict[str, User],
     client_of: ClientOf,
     places: Places,
     run: Run,
-    metric: Metric,
     evaluation: Evaluation,
+    drawn: Callable[[], Split],
 ) -> None:
     """Whatever showed a mark before the draw is walked again after it, as each role and without an account; and what
     tells of the test, by who manages the project."""
@@ -210,7 +243,7 @@ def test_a_sealed_label_is_found_only_where_it_is_given_and_adjudicated(
     shown = [*showing(adam, looks), *showing(clients["rita"], looks)]
     names = {name for name, _where, _fields in shown}
     assert names >= {"runs:export", "people:item", "people:export", *ALLOWED}
-    split = a_split(run, metric)
+    split = drawn()
     allowed = {"rita": DESK, "bob": ADJUDICATION, "olga": ADJUDICATION}
     for who, client in clients.items():
         assert {name for name, *_ in showing(client, shown)} == allowed.get(who, set()), who
@@ -431,6 +464,22 @@ def test_no_rating_of_a_closed_test_changes_or_is_added(
 ) -> None:
     with pytest.raises(DeskRefused) as refused:
         act(held)
+    assert refused.value.code == "test_closed"
+
+
+def test_both_evaluations_of_a_test_close_with_it(run: Run, metric: Metric, rita: User, adam: User) -> None:
+    drawing = {"definition": DEFINITION, "source": Source(run.version, run), "sizes": Sizes(0, 0, 3)}
+    split = sealed_test_draw(metric=metric, user=adam, asking=Asking([rita]), seed=5, **drawing)
+    further = draw_more(split, run, rita)
+    first = SealedTest.objects.get(split=split).evaluation
+    assert first is not None
+    held = [*_all_claimed(further, rita)]
+    for each in (*held[1:], *_all_claimed(first, rita)):
+        give(each, "good")
+    test = sealed_test_close(test=SealedTest.objects.get(split=split), run=first.run)
+    assert len(test.labels) == ROWS - 1
+    with pytest.raises(DeskRefused) as refused:
+        give(held[0], "bad")
     assert refused.value.code == "test_closed"
 
 
