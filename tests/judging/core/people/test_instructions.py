@@ -17,6 +17,8 @@ from judging.core.people.instructions import instruction_of
         ("From {{ min_score }} to {{ '%g' | format(max_score) }}.", "From 1 to 5."),
         ("Read.\n<answer>\n{{ response.content }}\n</answer>\n\n\n\nJudge.", "Read.\n\nJudge."),
         ("Rate {{ response.content }}", "Rate {{ response.content }}"),
+        ("You are an impartial judge. Judge the answer.", "Judge the answer."),
+        ("你是一名公正的评判者。请评判这个回答。", "请评判这个回答。"),
     ],
 )
 def test_what_is_for_a_model_only_is_left_out(template: str, words: str) -> None:
