@@ -16,11 +16,9 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsite.access import May, signed_in
 from evalsite.accounts.models import User
 from evalsite.web.numbers import whole
-from judging.core.metric_definition import MetricDefinition
 from judging.core.worked_examples import with_example
-from judging.metrics.editor.prompt_draft import drafted_templates, template_draft
+from judging.metrics.editor.prompt_draft import drafted_prompts, template_draft
 from judging.metrics.models import Metric
-from judging.metrics.selectors import newest_version
 from judging.records.models import RunMetric
 from judging.trust.access import ACT, READ, get_judge, get_judged, get_test, is_program, rated_by
 from judging.trust.dev import dev_agreements
@@ -71,15 +69,13 @@ def disagreements(request: HttpRequest, slug: str, split: int, run_metric: int) 
 
 def _prompts_for(example: str, metric: Metric, user: User) -> dict[str, object]:
     """Whether all the user's drafted prompts hold an example, and {place, name} of the judges whose prompt does not."""
-    definition = MetricDefinition.from_json(newest_version(metric).definition)
-    names = [judge.name for judge in definition.judges]
-    templates = drafted_templates(metric=metric, user=user)
+    prompts = drafted_prompts(metric=metric, user=user)
     lacking = [
-        {"place": place, "name": names[place] if place < len(names) else f"#{place + 1}"}
-        for place, template in enumerate(templates)
-        if example.strip() not in template
+        {"place": place, "name": prompt.name or f"#{place + 1}"}
+        for place, prompt in enumerate(prompts)
+        if example.strip() not in prompt.template
     ]
-    return {"takes": True, "taken": not lacking, "lacking": lacking, "several": len(templates) > 1}
+    return {"takes": True, "taken": not lacking, "lacking": lacking, "several": len(prompts) > 1}
 
 
 @login_required
@@ -96,7 +92,7 @@ def take_example(
         raise Http404
     metric, user = test.split.metric, signed_in(request)
     sent = whole(request.POST.get("judge", ""))
-    places = range(len(drafted_templates(metric=metric, user=user))) if sent is None else [sent]
+    places = range(len(drafted_prompts(metric=metric, user=user))) if sent is None else [sent]
     for place in places:
         template_draft(
             metric=metric,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from django import forms
 from django.http import QueryDict
@@ -19,13 +20,26 @@ from judging.metrics.selectors import newest_version
 FORM = "metric"
 
 
-def drafted_templates(*, metric: Metric, user: User) -> list[str]:
-    """The judges' templates, in their order, in the user's draft, or in the newest version."""
-    typed = stored_draft(user, metric.project, FORM, str(metric.pk))
-    if typed is not None and (fields := _template_fields(typed)):
-        return [typed.get(field, "") for field in fields]
+class DraftedPrompt(NamedTuple):
+    """A judge's template, and the judge's name; '' if it has none."""
+
+    name: str
+    template: str
+
+
+def drafted_prompts(*, metric: Metric, user: User) -> list[DraftedPrompt]:
+    """The judges' prompts, in their order, in the user's draft, or in the newest version."""
     judges = MetricDefinition.from_json(newest_version(metric).definition).judges
-    return [judge.template for judge in judges]
+    typed = stored_draft(user, metric.project, FORM, str(metric.pk))
+    if typed is None or not (fields := _template_fields(typed)):
+        return [DraftedPrompt(judge.name, judge.template) for judge in judges]
+    stored = {judge.template: judge.name for judge in judges}
+    names = [typed.get(field.replace("-template", "-name"), "") for field in fields]
+    templates = [typed.get(field, "") for field in fields]
+    return [
+        DraftedPrompt(name or stored.get(template, ""), template)
+        for name, template in zip(names, templates, strict=True)
+    ]
 
 
 def template_draft(*, metric: Metric, user: User, change: Callable[[str], str], judge: int = 0) -> bool:

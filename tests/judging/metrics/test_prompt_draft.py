@@ -11,7 +11,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.metric_definition import JudgeModel, Label, MetricDefinition, Script
 from judging.endpoints.models import Endpoint
 from judging.metrics.editor.forms import metric_forms
-from judging.metrics.editor.prompt_draft import drafted_templates, form_data, template_draft
+from judging.metrics.editor.prompt_draft import drafted_prompts, form_data, template_draft
 from judging.metrics.models import Metric
 from judging.metrics.selectors import newest_version
 from judging.metrics.services import metric_create
@@ -51,7 +51,7 @@ def test_the_form_of_a_version_gives_the_same_definition(
 def test_a_change_starts_a_draft_and_goes_on_with_it(metric: Metric, alice: User) -> None:
     assert template_draft(metric=metric, user=alice, change=lambda template: f"{template} 1")
     assert template_draft(metric=metric, user=alice, change=lambda template: f"{template} 2")
-    (template,) = drafted_templates(metric=metric, user=alice)
+    ((_name, template),) = drafted_prompts(metric=metric, user=alice)
     assert template.endswith("{{ response.content }} 1 2")
 
 
@@ -72,3 +72,12 @@ def test_without_a_judge_model_or_a_change_there_is_no_draft(metric: Metric, ali
         user=alice, project=metric.project, form="metric", key=str(metric.pk), typed=QueryDict("judges=1")
     )
     assert not template_draft(metric=metric, user=alice, change=lambda template: f"{template} 1")
+
+
+def test_a_drafted_prompt_has_the_name_that_was_typed(metric: Metric, alice: User) -> None:
+    """Not that of the judge at its place in the newest version."""
+    typed = form_data(metric, newest_version(metric))
+    (field,) = [name for name in typed if name.startswith("judge-") and name.endswith("-name")]
+    typed[field] = "Stricter"
+    draft_save(user=alice, project=metric.project, form="metric", key=str(metric.pk), typed=typed)
+    assert [name for name, _template in drafted_prompts(metric=metric, user=alice)] == ["Stricter"]

@@ -14,7 +14,7 @@ from evalsite.accounts.models import User
 from judging.core.licensing import DEV, TRAIN, Sizes
 from judging.core.worked_examples import with_example
 from judging.look.models import TrainLabel
-from judging.metrics.editor.prompt_draft import drafted_templates
+from judging.metrics.editor.prompt_draft import drafted_prompts
 from judging.metrics.models import Metric
 from judging.metrics.services import metric_edit
 from judging.people.adjudication import adjudicate, differing
@@ -87,7 +87,7 @@ def test_a_train_item_is_taken_into_the_draft_and_a_dev_item_is_not(
     assert page.post(address(split, judged, train, "example")).status_code == 302
     example = Disagreements(split, judged).shown(train).example
     taken = with_example(DEFINITION.judges[0].template, example)
-    assert drafted_templates(metric=metric, user=alice) == [taken]
+    assert [prompt.template for prompt in drafted_prompts(metric=metric, user=alice)] == [taken]
     assert "in your draft of the prompt" in shown(page, address(split, judged, train))
     assert page.post(address(split, judged, dev, "example")).status_code == 404
 
@@ -110,10 +110,14 @@ def test_with_several_judges_an_example_is_for_one_or_for_all(
     text = shown(page, address(split, judged, train))
     assert f"In the prompt of all judges {first.name} Second" in text
     page.post(address(split, judged, train, "example"), {"judge": 1})
-    assert drafted_templates(metric=metric, user=alice) == drafted(first_has=False, second_has=True)
+    assert [prompt.template for prompt in drafted_prompts(metric=metric, user=alice)] == drafted(
+        first_has=False, second_has=True
+    )
     assert f"In the prompt of {first.name} Take" in shown(page, address(split, judged, train))
     page.post(address(split, judged, train, "example"), {"judge": ""})
-    assert drafted_templates(metric=metric, user=alice) == drafted(first_has=True, second_has=True)
+    assert [prompt.template for prompt in drafted_prompts(metric=metric, user=alice)] == drafted(
+        first_has=True, second_has=True
+    )
 
 
 def test_a_row_s_reference_is_shown_with_its_disagreement(

@@ -14,7 +14,7 @@ from evalsite.accounts.models import Project, User
 from judging.core.judges.scripted import ScriptedJudge
 from judging.core.licensing import DEV, TEST, Sizes
 from judging.core.metric_definition import MetricDefinition
-from judging.metrics.editor.prompt_draft import drafted_templates
+from judging.metrics.editor.prompt_draft import drafted_prompts
 from judging.metrics.model_drafts import CannotDraft
 from judging.metrics.models import DraftState, Metric, MetricVersion
 from judging.metrics.services import metric_create
@@ -167,7 +167,7 @@ def test_the_page_shows_the_price_then_the_difference_and_takes_the_draft(
     suggestion = PromptSuggestion.objects.get()
     assert suggestion.run is not None
     page.post(f"{address}{suggestion.pk}/", {"act": "take"})
-    assert drafted_templates(metric=metric, user=alice) == [BETTER]
+    assert [prompt.template for prompt in drafted_prompts(metric=metric, user=alice)] == [BETTER]
     assert page.post(f"{address}{suggestion.pk}/", {"act": "take"}).status_code == 404
 
 
