@@ -97,7 +97,7 @@ def _counts_by_day(evaluation: Evaluation, days: Sequence[date], now: datetime) 
     whens = [When(rated_at__gte=begin, then=Value(place)) for place, begin in enumerate(begins)]
     ordinary = Q(item__gold="", item__repeat_of=None)
     rated = Assignment.objects.counted().filter(evaluation=evaluation, rated_at__isnull=False, entry=None)
-    return list(
+    rows = (
         rated.annotate(day_place=Case(*whens, default=Value(len(days)), output_field=IntegerField()))
         .order_by("day_place")
         .values("day_place")
@@ -111,6 +111,7 @@ def _counts_by_day(evaluation: Evaluation, days: Sequence[date], now: datetime) 
             last=Max("rated_at"),
         )
     )
+    return [dict(row) for row in rows]
 
 
 def missing_of(evaluation: Evaluation) -> list[tuple[int, int]]:
