@@ -172,7 +172,8 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context["further_rows"] = run.version.valid_rows - run.rows
     context["further"] = context["further_rows"] * run.total // max(1, run.rows)
     context["candidates"] = [
-        run_candidate.candidate for run_candidate in run.run_candidates.select_related("candidate")
+        run_candidate.candidate
+        for run_candidate in run.run_candidates.select_related("candidate").order_by("candidate__name")
     ]
     return render(request, "runs/detail.html", context)
 

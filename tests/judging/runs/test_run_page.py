@@ -54,9 +54,7 @@ def test_names_of_candidates_stay_whole_where_the_line_ends(
     project: Project, alice: User, client_of: ClientOf
 ) -> None:
     page = text(client_of(alice).get(address(a_judged_run(project))))
-    names = re.findall(r'<span class="whole">(\w+)</span>', page)
-    assert sorted(names) == ["alpha", "beta"]
-    assert f'<span class="whole">{names[0]}</span>, <span class="whole">{names[1]}</span>' in page
+    assert '<span class="whole">alpha</span>, <span class="whole">beta</span>' in page
 
 
 def test_a_running_run_asks_every_second(waiting: Run, alice: User, client_of: ClientOf) -> None:
@@ -354,8 +352,3 @@ def test_who_may_retry_is_reported_that_it_uses_the_frozen_metric(
     link = f'href="/p/physics/runs/new/?version={run.version_id}"'
     assert link in text(client_of(alice).get(address(run)))
     assert link not in text(client_of(alice).get(address(a_judged_run(project))))
-
-
-def test_a_comma_and_a_blank_part_the_candidates(project: Project, alice: User, client_of: ClientOf) -> None:
-    page = client_of(alice).get(address(a_judged_run(project))).content.decode()
-    assert re.search(r'class="whole">\w+</span>, <span class="whole">\w+</span>', page)
