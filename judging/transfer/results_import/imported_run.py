@@ -27,6 +27,6 @@ def imported_facts(run: Run) -> dict[str, Any]:
         "sources": [(source_label(kind, name), kind) for kind, name in sources[:MOST_SOURCES]],
         "more_sources": max(0, len(sources) - MOST_SOURCES),
         "evidence": evidence_sentences(evidence) if evidence else [],
-        "doubtful": bool(evidence) and is_doubtful(evidence),
+        "doubtful": is_doubtful(evidence) if evidence else False,
         "files": files.order_by("pk"),
     }
