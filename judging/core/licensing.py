@@ -122,8 +122,9 @@ class Growth:
         Raises ValueError outside of `fewest` and `most`."""
         if not self.fewest <= further <= self.most:
             raise ValueError(further)
-        share = (self.tested + further) / (self.earlier + self.new)
-        of_new = min(further, self.new, max(round(share * self.new), further - self.left))
+        both = self.earlier + self.new
+        of_new = (2 * (self.tested + further) * self.new + both) // (2 * both)
+        of_new = min(further, self.new, max(of_new, further - self.left))
         return further - of_new, of_new
 
 

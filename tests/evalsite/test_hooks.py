@@ -31,7 +31,9 @@ def test_what_is_provided_exists(hook: str, path: str) -> None:
 def test_each_hook_has_something() -> None:
     packages = (ROOT / name for name in ("evalsite", "datasets", "judging"))
     texts = (path.read_text() for package in packages for path in package.rglob("*.py"))
-    declared = {name for text in texts for name in re.findall(r'= Hook(?:Table)?\(\s*"([\w.]+)"', text)}
+    declared = {
+        name for text in texts for name in re.findall(r'= Hook(?:Table)?(?:\[\w+\])?\(\s*"([\w.]+)"', text)
+    }
     assert declared == {hook for hook, _path in PROVIDED}
 
 

@@ -109,7 +109,6 @@ MAY_ROUND = {
     "judging/core/statistics/watch.py": "numbers of sentinels",
     "judging/people/inviting/links.py": "minutes to wait",
     "judging/people/change_api.py": "a percentage that is stored as a share",
-    "judging/people/payment.py": "minutes in a file",
     "judging/people/qualification/views.py": "numbers in a form, and of raters",
     "judging/people/views/change.py": "a number in a form",
     "judging/trust/drill_pages/sources.py": "a number of calls",

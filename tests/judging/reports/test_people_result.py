@@ -50,7 +50,7 @@ def test_the_best_candidate_comes_first_and_leads_where_the_difference_is_clear(
     rate_each(evaluation, rita, lambda item: item.number % 3 + (1 if item.number % 2 else 3))
     (result,) = results(evaluation)
     assert [line.name for line in result.lines] == ["beta", "alpha"]
-    assert "<b>beta</b> leads with" in result.lead
+    assert '<b class="whole">beta</b> leads with' in result.lead
     assert result.lines[0].interval
     assert "series-2" in result.lines[0].bar
 
@@ -84,7 +84,7 @@ def test_yes_or_no_is_a_rate_and_categories_are_shares(project: Project, rita: U
     )
     rate_all(evaluation, rita, True, "opinion", "because")
     safe, kind, why = results(evaluation)
-    assert (safe.lines[0].value, "<b>alpha</b> scores" in safe.lead) == (1, True)
+    assert (safe.lines[0].value, '<b class="whole">alpha</b> scores' in safe.lead) == (1, True)
     assert [(one.label, one.count) for one in kind.lines[0].segments] == [("opinion", 4)]
     assert [(label, count) for label, count, _share in kind.lines[0].shares] == [("fact", 0), ("opinion", 4)]
     assert kind.lines[0].shares[1][2].startswith("100.0 % [")
@@ -268,7 +268,7 @@ def test_they_name_the_leader_with_its_interval(
     evaluation = make_evaluation(project, [rita], rows=12)
     prefer(evaluation, rita, "B>A")
     page = client_of(alice).get(address(evaluation)).text
-    assert "<b>beta</b> leads: it wins <b>100.0 %</b>" in page
+    assert '<b class="whole">beta</b> leads: it wins <b>100.0 %</b>' in page
     assert "of its comparisons with alpha, judged by people" in page
 
 

@@ -473,8 +473,8 @@ def test_both_evaluations_of_a_test_close_with_it(run: Run, metric: Metric, rita
     further = draw_more(split, run, rita)
     first = SealedTest.objects.get(split=split).evaluation
     assert first is not None
-    held = [*_all_claimed(further, rita)]
-    for each in (*held[1:], *_all_claimed(first, rita)):
+    held = assignments.claim(evaluation=further, user=rita, count=50)
+    for each in (*held[1:], *assignments.claim(evaluation=first, user=rita, count=50)):
         give(each, "good")
     test = sealed_test_close(test=SealedTest.objects.get(split=split), run=first.run)
     assert len(test.labels) == ROWS - 1
