@@ -164,8 +164,8 @@ FOR_PEOPLE_ONLY = {
     ),
     "a judge is licensed, drilled, watched and replaced by a person who answers for it": (
         "trust:thresholds trust:align trust:versions trust:close trust:open trust:suggest trust:expire trust:lift "
-        "trust:further trust:drill_new trust:succession_new trust:succession_margin trust:watch_begin trust:watch_schedule "
-        "trust:watch_end trust:watch_ceilings trust:measurements trust:measure trust:measure_stop"
+        "trust:further trust:drill_new trust:succession_new trust:succession_margin trust:watch_begin "
+        "trust:watch_schedule trust:watch_end trust:watch_ceilings trust:measurements trust:measure trust:measure_stop"
     ),
     "money is spent further only by a person's word": "runs:extend runs:keep_answers runs:read_again",
     "rules that send items to people": "runs:sending_rules runs:pause_rule runs:resume_rule runs:end_rule",
