@@ -129,8 +129,8 @@ class Growth:
 
 
 def draw_further(
-    pools: tuple[Sequence[str], Sequence[str]],
-    others: Sequence[str],
+    pools: tuple[Collection[str], Collection[str]],
+    others: Collection[str],
     counts: tuple[int, int],
     sizes: Sizes,
     seed: int,

@@ -100,10 +100,9 @@ def labels_in(split: Split, *parts: str) -> dict[Answer, Label]:
     for the test, which is sealed."""
     if not {DEV, TRAIN}.issuperset(parts):
         raise ValueError(parts)
-    looked: dict[Answer, Label] = {}
+    labels: dict[Answer, Label] = {}
     if TRAIN in parts:
-        looked = {answer: Label(label.passed, ONE) for answer, label in looked_labels(split).items()}
-    labels = looked
+        labels = {answer: Label(label.passed, ONE) for answer, label in looked_labels(split).items()}
     for rated in _rated_criteria(split):
         keys = keys_in(split, rated.run, *parts)
         verdicts, _metric = verdicts_of(rated.run, rated, lines=keys)

@@ -114,9 +114,8 @@ def further_draw(
     if sizes == Sizes(0, 0, 0):
         raise ValidationError(_("Choose how many rows to draw."))
     free = free_rows(test, source)
-    parts = draw_further(
-        (sorted(free.earlier), sorted(free.new)), sorted(free.others), _counts(test, free, sizes), sizes, seed
-    )
+    counts = _counts(test, free, sizes)
+    parts = draw_further((free.earlier, free.new), free.others, counts, sizes, seed)
     if not parts:
         raise ValidationError(_("There are no rows to draw from."))
     SplitRow.objects.bulk_create(
@@ -132,8 +131,8 @@ def further_draw(
         test=test, version=source.version, evaluation=evaluation, seed=seed, created_by=user
     )
     results_outdate(split.dataset)
-    counts: dict[str, Any] = Counter(parts.values())
-    record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **counts)
+    sizes_drawn: dict[str, Any] = Counter(parts.values())
+    record(Action.SPLIT_DRAWN, project=metric.project, thing=metric, by=user, seed=seed, **sizes_drawn)
     return drawn
 
 
