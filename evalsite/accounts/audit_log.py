@@ -29,7 +29,7 @@ from evalsite.web.numbers import whole
 from evalsite.web.paging import newest_first
 
 PER_PAGE = 50
-# Labels of the names in an entry's detail; others are shown unchanged.
+# Labels of the names in an entry's detail, in the order shown; others follow, unchanged.
 DETAILS = {
     "before": pgettext_lazy("log", "before"),
     "after": pgettext_lazy("log", "after"),
@@ -272,7 +272,7 @@ class LogLine:
                 str(DETAILS.get(name, name)),
                 moment(at) if (at := _time(name, value)) else listed(value, self._label_of(name)),
             )
-            for name, value in self.entry.detail.items()
+            for name, value in _in_order(self.entry.detail)
         ]
 
     def _label_of(self, name: str) -> Callable[[str], str]:
@@ -289,6 +289,12 @@ class LogPage:
     older: int | None = None
 
 
+def _in_order(detail: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """PostgreSQL does not keep the order of names in JSON."""
+    order = list(DETAILS)
+    return sorted(detail.items(), key=lambda pair: order.index(pair[0]) if pair[0] in DETAILS else len(order))
+
+
 def _time(name: str, value: Any) -> datetime | None:
     return datetime.fromisoformat(value) if name in TIMES and value else None
 
@@ -299,7 +305,7 @@ def listed(value: Any, label_of: Callable[[str], str] = str) -> str:
         named = (Role(code).label if code in Role.values else label_of(str(code)) for code in value)
         return _(", ").join(map(str, named)) or "–"
     if isinstance(value, dict):
-        pairs = (labelled(DETAILS.get(name, name), listed(part)) for name, part in value.items())
+        pairs = (labelled(DETAILS.get(name, name), listed(part)) for name, part in _in_order(value))
         return _(", ").join(pairs) or "–"
     if isinstance(value, bool):
         return _("yes") if value else _("no")
