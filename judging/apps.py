@@ -75,6 +75,7 @@ class JudgingConfig(AppConfig):
         ),
         "judging.metrics.services.definition_changed": ("judging.trust.events.tell_of_change",),
         "judging.metrics.services.definition_checks": ("judging.trust.leaks.refuse_test_texts",),
+        "judging.people.judgements.labels_stored": ("judging.trust.closing.complete_tests_close",),
         "judging.records.run_events.run_finished": ("judging.people.asking.rules.rules_apply",),
         "judging.records.seal.closed_rows": ("judging.trust.seal.rows_closed",),
         "judging.records.seal.sealed_rows": ("judging.trust.seal.sealed_rows",),

@@ -24,7 +24,7 @@ from judging.core.people.spans import spans_text
 from judging.core.values import Value
 from judging.people.assignments import audit
 from judging.people.item_criteria import criteria_for
-from judging.people.judgements import figures_change
+from judging.people.judgements import figures_change, tell_of_labels
 from judging.people.labels import labelled_kinds, values_of
 from judging.people.models import Adjudication, Assignment, Evaluation, Item
 from judging.people.outcomes import item_kinds
@@ -134,6 +134,7 @@ def adjudicate(*, item: Item, values: Mapping[int, Any], reason: str, by: User) 
         by=by,
     )
     figures_change(evaluation)
+    tell_of_labels(evaluation)
     audit(Action.ADJUDICATED, evaluation, by, item=item.number)
     return adjudication
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from django.db.models import F
 
 from datasets.core.variables import response_data
 from datasets.models import Response
+from evalsite.hooks import Hook
 from judging.core.candidates import flags_of
 from judging.core.values import NO_SCORE, SCORED, UNPARSED, Value
 from judging.filters.row_filters import id_subquery
@@ -18,6 +19,15 @@ from judging.people.models import AssignmentState, Evaluation, Item, Rating
 from judging.records.json_text import storable
 from judging.records.models import Judgement, Run, RunMetric
 from judging.records.overrides import carry_over, metrics_lock
+
+labels_stored: Hook[Callable[[Evaluation], None]] = Hook("judging.people.judgements.labels_stored")
+"""What is done once a rating or a decision was stored, in the same transaction."""
+
+
+def tell_of_labels(evaluation: Evaluation) -> None:
+    """Tell other parts that a rating or a decision was stored."""
+    for tell in labels_stored:
+        tell(evaluation)
 
 
 def judgements_add(rating: Rating, values: Mapping[int, Value]) -> None:

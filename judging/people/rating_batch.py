@@ -26,7 +26,7 @@ from judging.core.results_file.records import RefusedLine
 from judging.core.values import Value
 from judging.people.import_models import RatingsImport
 from judging.people.item_criteria import criteria_for, has_checklist, ranking_by_name, rubric_in
-from judging.people.judgements import count, unsaved_judgements
+from judging.people.judgements import count, tell_of_labels, unsaved_judgements
 from judging.people.models import (
     Assignment,
     AssignmentState,
@@ -354,6 +354,7 @@ class RatingBatch:
             if states:
                 count(self.evaluation, states, 1, extra=extra)
         self._write_counters()
+        tell_of_labels(self.evaluation)
 
     def _write_counters(self) -> None:
         """Update items in groups by the change in their counters: nearly all change alike."""

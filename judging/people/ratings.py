@@ -19,7 +19,7 @@ from judging.core.values import Value
 from judging.people.assignments import free_seat, lease_end, locked, take_seat
 from judging.people.gold_rule import apply_gold_rule
 from judging.people.item_criteria import criteria_for
-from judging.people.judgements import judgements_add, judgements_mark
+from judging.people.judgements import judgements_add, judgements_mark, tell_of_labels
 from judging.people.labels import values_of
 from judging.people.models import (
     Assignment,
@@ -198,6 +198,8 @@ def _store(
         try_conclude(assignment)
     elif assignment.item.gold:
         apply_gold_rule(assignment.evaluation, assignment.rater)
+    else:
+        tell_of_labels(assignment.evaluation)
     return rating
 
 

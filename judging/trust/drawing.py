@@ -28,6 +28,7 @@ from judging.people.sampling import ItemChoice
 from judging.people.services import Terms, evaluation_create
 from judging.records.models import Judgement
 from judging.runs.services import free_name
+from judging.trust.closing import complete_tests_close
 from judging.trust.labelled import Labels
 from judging.trust.leaks import refuse_test_texts
 from judging.trust.models import SealedTest, Split
@@ -125,6 +126,8 @@ def sealed_test_draw(
         SealedTest.objects.filter(split=split).update(evaluation=evaluation)
     elif labels.final:
         sealed_test_close(test=split.test, run=labels.run_metric.run, user=user)
+    elif labels.evaluation is not None:
+        complete_tests_close(labels.evaluation)
     return split
 
 

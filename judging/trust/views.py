@@ -166,6 +166,9 @@ def _store_draw(
 def close(request: HttpRequest, slug: str, split: int) -> HttpResponse:
     """What closing a test means; a POST closes it."""
     test = get_test(request, slug, split, ACT)
+    if not test.open:
+        messages.info(request, _("This test is already closed."))
+        return redirect("trust:align", slug, test.split.metric_id)
     problem = ""
     if request.method == "POST":
         try:

@@ -19,7 +19,7 @@ from tests.judging.judged import JUDGE_URL, a_judged_run, said
 from tests.judging.people.make import rate_each
 from tests.make import a_metric
 
-Draw = Callable[[Sizes], Split]
+Draw = Callable[..., Split]
 ROWS = 30
 WRONG = (2, 3, 5, 8, 13, 21)
 """Lines on which Rita and the judge differ."""
@@ -53,16 +53,16 @@ def run(project: Project, metric: Metric, definition: MetricDefinition, rows: in
 
 @pytest.fixture
 def draw(run: Run, metric: Metric, alice: User, rita: User) -> Draw:
-    """Draw rows of the run for Rita to rate."""
+    """Draw rows of the run for Rita to rate; with an overlap of two for Alice too."""
 
-    def drawn(sizes: Sizes) -> Split:
+    def drawn(sizes: Sizes, overlap: int = 1) -> Split:
         return sealed_test_draw(
             metric=metric,
             definition=DEFINITION,
             source=Source(run.version, run),
             sizes=sizes,
             user=alice,
-            asking=Asking([rita]),
+            asking=Asking([rita, alice][:overlap], overlap),
             seed=5,
         )
 

@@ -12,6 +12,7 @@ from judging.core.licensing import Sizes
 from judging.core.results import JudgementResult
 from judging.metrics.services import metric_create
 from judging.people.adjudication import adjudicate
+from judging.people.sent_items import items_send
 from judging.records.definitions import definitions_now
 from judging.records.models import Run
 from judging.reports.selectors import metrics_of
@@ -22,7 +23,7 @@ from judging.trust.licence_page import licence_page
 from judging.trust.models import Licence, SealedTest, Split
 from judging.trust.promise import promise_of
 from judging.trust.report_figures import figures_of_test, licence_entry, licensed_tests
-from judging.trust.services import sealed_test_close, sealed_test_open
+from judging.trust.services import sealed_test_open
 from judging.trust.sources import Source, failure_rate
 from tests.conftest import ClientOf
 from tests.judging.checklists.helpers import RUBRIC, a_checklist, with_rubrics
@@ -82,7 +83,19 @@ def drawn(run: Run, alice: User, rita: User, sizes: Sizes) -> Split:
 @pytest.fixture
 def test(run: Run, alice: User, rita: User) -> SealedTest:
     """Rita says what the judge says, but that the answer of row 3 names no dose."""
+    return rated_by(rita, drawn(run, alice, rita, Sizes(0, 0, ROWS)))
+
+
+@pytest.fixture
+def disputed(run: Run, alice: User, rita: User) -> SealedTest:
+    """The same test, where row 3 was sent to those who adjudicate."""
     split = drawn(run, alice, rita, Sizes(0, 0, ROWS))
+    evaluation = split.test.evaluation
+    items_send(evaluation=evaluation, items=[evaluation.items.get(row__line=3).pk], by=alice)
+    return rated_by(rita, split)
+
+
+def rated_by(rita: User, split: Split) -> SealedTest:
     test = SealedTest.objects.select_related("evaluation__run", "split").get(split=split)
     ticks = {True: "met,met,not_met", False: "not_met,met,not_met"}
     rate_each(test.evaluation, rita, lambda item: ticks[item.row.line % 2 == 1 and item.row.line != 3])
@@ -90,7 +103,6 @@ def test(run: Run, alice: User, rita: User) -> SealedTest:
 
 
 def licensed(test: SealedTest, run: Run) -> Licence:
-    sealed_test_close(test=test, run=test.evaluation.run)
     test.refresh_from_db()
     return sealed_test_open(test=test, run_metric=run.metrics.get())
 
@@ -115,10 +127,10 @@ def test_what_its_licence_says_follows_from_the_criteria(test: SealedTest, run: 
     assert figures["items"] == 3 * ROWS
 
 
-def test_a_decision_counts_in_place_of_the_majority(test: SealedTest, run: Run, bob: User) -> None:
-    item = test.evaluation.items.select_related("evaluation__run", "row").get(row__line=3)
+def test_a_decision_counts_in_place_of_the_majority(disputed: SealedTest, run: Run, bob: User) -> None:
+    item = disputed.evaluation.items.select_related("evaluation__run", "row").get(row__line=3)
     adjudicate(item=item, values={0: "met,met,not_met"}, reason="it does", by=bob)
-    figures = licensed(test, run).figures
+    figures = licensed(disputed, run).figures
     assert (figures["agreement"]["rate"], figures["failed"]) == (1.0, ROWS // 2 + ROWS)
 
 
@@ -131,11 +143,11 @@ def test_the_page_says_that_criteria_are_counted(
 
 
 def test_an_answer_with_an_open_criterion_counts_with_its_others(
-    test: SealedTest, run: Run, bob: User
+    disputed: SealedTest, run: Run, bob: User
 ) -> None:
-    item = test.evaluation.items.select_related("evaluation__run", "row").get(row__line=3)
+    item = disputed.evaluation.items.select_related("evaluation__run", "row").get(row__line=3)
     adjudicate(item=item, values={0: "open,met,not_met"}, reason="no source says", by=bob)
-    licence = licensed(test, run)
+    licence = licensed(disputed, run)
     page = licence_page(licence)
     assert (licence.figures["items"], page.answers, len(licence.answers)) == (3 * ROWS - 1, ROWS, ROWS - 1)
     assert (licence.figures["agreement"]["rate"], licence.tier) == (1.0, "one")

@@ -22,7 +22,6 @@ from judging.trust.further import FreeRows, free_rows, further_draw, proposed_si
 from judging.trust.models import FurtherDraw, SealedTest, Split, SplitRow
 from judging.trust.progress import progress_of
 from judging.trust.seal import sealed_rows
-from judging.trust.services import sealed_test_close
 from judging.trust.sources import Source
 from tests.conftest import ClientOf
 from tests.judging.people.make import rate_each
@@ -139,8 +138,8 @@ def test_a_test_that_is_too_small_grows_and_its_labels_come_together(
     assert len(labels_in(split, DEV)) == 9
     assert len(labels_in(split, DEV, TRAIN)) == 15
     assert len(sealed_rows(run.version)[split.criterion]) == 12
-    closed = sealed_test_close(test=test, run=first.run)
-    assert len(closed.labels) == 12
+    test.refresh_from_db()
+    assert (test.open, len(test.labels)) == (False, 12)
 
 
 def test_new_rows_belong_to_no_part_until_they_are_drawn(
@@ -169,7 +168,6 @@ def test_a_closed_test_takes_no_more_rows_but_dev_does(
     test = split.test
     assert test.evaluation is not None
     rate_each(test.evaluation, rita, lambda item: True)
-    sealed_test_close(test=test, run=test.evaluation.run)
     split = fresh(split)
     with pytest.raises(ValidationError, match="no more rows"):
         draw_more(split, Source(grown), Sizes(0, 0, 4), alice, rita)
@@ -224,7 +222,8 @@ def test_the_page_tells_what_the_test_is_worth_with_the_new_rows(
     ("tested", "new", "sizes"),
     [(10, 0, Sizes(0, 0, 50)), (90, 200, Sizes(0, 0, 36)), (60, 0, Sizes(0, 0, 0)), (55, 3, Sizes(0, 0, 5))],
 )
-def test_a_further_draw_proposes_what_a_test_lacks(split: Split, tested: int, new: int, sizes: Sizes) -> None:
+def test_a_further_draw_proposes_what_a_test_lacks(draw: Draw, tested: int, new: int, sizes: Sizes) -> None:
+    split = fresh(draw(Sizes(10, 10, 10)))
     SplitRow.objects.filter(split=split).delete()
     SplitRow.objects.bulk_create(SplitRow(split=split, key=f"k{n}", part=TEST) for n in range(tested))
     free = FreeRows({}, set(), set(), set(), set(), Growth(500, tested, 300, new))

@@ -22,9 +22,9 @@ from judging.trust.dev import agrees_with, dev_agreements, labels_in, values_in
 from judging.trust.disagreement_page import Disagreements
 from judging.trust.doubts import items_of_answers
 from judging.trust.drawing import Asking, criterion_of, sealed_test_draw
-from judging.trust.models import Split
+from judging.trust.models import SealedTest, Split
 from judging.trust.progress import candidates_to_open
-from judging.trust.services import sealed_test_close, sealed_test_open
+from judging.trust.services import sealed_test_open
 from judging.trust.sources import sources_of
 from tests.judging.judged import JUDGE_URL, judge, said
 from tests.judging.people.make import rate_each
@@ -87,7 +87,7 @@ def test_a_run_of_which_every_pair_is_unsettled_is_a_source_and_agrees_with_ties
     assert agreement.wrong == sum(label.value == "B>A" for label in labels.values())
     assert len(Disagreements(split, judged).by_judgement) == agreement.wrong
     assert 0 < agreement.wrong < len(labels)
-    test = sealed_test_close(test=split.test, run=evaluation_of(split).run)
+    test = SealedTest.objects.get(split=split)
     (offered,) = candidates_to_open(test)
     assert offered.scored == TESTED
     licence = sealed_test_open(test=test, run_metric=judged)
@@ -111,8 +111,7 @@ def test_answers_are_compared_with_their_references(project: Project, alice: Use
     evaluation = evaluation_of(split)
     assert evaluation.items.count() == 2 * (ROWS - 2)
     rate_each(evaluation, rita, lambda item: "B>A" if wins(judged, item) else "A>B")
-    test = sealed_test_close(test=split.test, run=evaluation.run)
-    licence = sealed_test_open(test=test, run_metric=judged)
+    licence = sealed_test_open(test=SealedTest.objects.get(split=split), run_metric=judged)
     assert (licence.figures["judged"], licence.figures["items"]) == ("ordered", 2 * TESTED)
     assert (licence.figures["agreement"]["rate"], licence.use) == (0.0, "exploring")
 
@@ -164,7 +163,7 @@ def test_people_choose_from_the_judge_s_own_scale(project: Project, alice: User,
     assert criterion.choices == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
     assert scale_name(criterion) == "0 to 100"
     rate_each(evaluation, rita, lambda item: score_of(judged, item))
-    licence = sealed_test_open(test=sealed_test_close(test=split.test, run=evaluation.run), run_metric=judged)
+    licence = sealed_test_open(test=SealedTest.objects.get(split=split), run_metric=judged)
     assert (licence.figures["kappa"], licence.use) == (1.0, "gates")
 
 

@@ -133,15 +133,17 @@ def test_an_import_that_a_test_rests_on_cannot_be_undone(run: Run, metric: Metri
         delete_begin(kind="run", thing=labelled)
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_the_test_of_an_evaluation_that_goes_on_stays_open(
-    run: Run, metric: Metric, rita: User, ended: bool
+@pytest.mark.parametrize(
+    ("overlap", "ended", "stays"), [(2, False, True), (2, True, False), (1, False, False)]
+)
+def test_the_test_of_an_evaluation_stays_open_while_ratings_can_come(
+    run: Run, metric: Metric, rita: User, alice: User, overlap: int, ended: bool, stays: bool
 ) -> None:
-    evaluation = about(run, [rita])
+    evaluation = about(run, [rita, alice], overlap=overlap)
     rate_all(evaluation, rita, True)
     if ended:
         evaluation_close(evaluation=evaluation, by=None)
-    assert drawn(run, metric, Sizes(0, 6, 24)).test.open is not ended
+    assert drawn(run, metric, Sizes(0, 6, 24)).test.open is stays
 
 
 # --- published verdicts -----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from judging.people.models import Evaluation, Item
 from judging.records.models import Run
 from judging.trust.licence_page import places_below
 from judging.trust.models import Licence, SealedTest
-from judging.trust.services import licence_suspend, sealed_test_close, sealed_test_open
+from judging.trust.services import licence_suspend, sealed_test_open
 from tests.conftest import ClientOf
 from tests.judging.people.make import about, rate_each
 from tests.judging.trust.conftest import DEFINITION, Draw
@@ -39,13 +39,21 @@ def sealed(draw: Draw, rita: User) -> SealedTest:
     test = SealedTest.objects.select_related("evaluation__run").get(split=split)
     assert test.evaluation is not None
     rate_each(test.evaluation, rita, lambda item: item.row.line % 2 == 1 and item.row.line > 1)
+    test.refresh_from_db()
+    return test
+
+
+@pytest.fixture
+def unfinished(draw: Draw, rita: User) -> SealedTest:
+    """Rita has rated 24 test rows, for which another rater was asked too."""
+    test = SealedTest.objects.select_related("evaluation__run").get(split=draw(Sizes(2, 4, 24), overlap=2))
+    assert test.evaluation is not None
+    rate_each(test.evaluation, rita, lambda item: item.row.line % 2 == 1)
     return test
 
 
 @pytest.fixture
 def licence(sealed: SealedTest, run: Run) -> Licence:
-    assert sealed.evaluation is not None
-    sealed_test_close(test=sealed, run=sealed.evaluation.run)
     return sealed_test_open(test=sealed, run_metric=run.metrics.get())
 
 
@@ -126,7 +134,7 @@ def test_a_guideline_that_names_a_model_is_refused_with_what_was_typed(
     assert not SealedTest.objects.exists()
 
 
-def test_judging_the_rows_comes_before_closing(
+def test_judging_the_rows_comes_before_opening(
     page: Client, sealed: SealedTest, run: Run, metric: Metric
 ) -> None:
     """A version that has judged nothing cannot be licensed, so that is not the step after it."""
@@ -135,9 +143,9 @@ def test_judging_the_rows_comes_before_closing(
         content = page.get(f"{BASE}{metric.pk}/").content.decode()
         return re.findall(r'class="step" data-step="(\w+)"', content)
 
-    assert steps() == ["done", "done", "next", "later"]
+    assert steps() == ["done", "done", "done", "next"]
     run.metrics.update(metric_version=None)
-    assert steps() == ["done", "next", "later", "later"]
+    assert steps() == ["done", "next", "done", "later"]
 
 
 def test_who_has_rated_goes_on_with_the_judge(sealed: SealedTest, adam: User, client_of: ClientOf) -> None:
@@ -147,19 +155,21 @@ def test_who_has_rated_goes_on_with_the_judge(sealed: SealedTest, adam: User, cl
     assert f'href="{BASE}{sealed.split.metric_id}/"' in desk
 
 
-def test_closing_says_what_it_means_and_keeps_the_labels(page: Client, sealed: SealedTest) -> None:
-    address = f"{BASE}tests/{sealed.split_id}/close/"
+def test_closing_says_what_it_means_and_keeps_the_labels(page: Client, unfinished: SealedTest) -> None:
+    address = f"{BASE}tests/{unfinished.split_id}/close/"
     assert "No rating of a test row can be changed or added afterwards." in text_of(page, address)
     page.post(address)
-    sealed.refresh_from_db()
-    assert (sealed.open, len(sealed.labels)) == (False, 24)
+    unfinished.refresh_from_db()
+    assert (unfinished.open, len(unfinished.labels)) == (False, 24)
+    assert page.post(address).headers["Location"] == f"{BASE}{unfinished.split.metric_id}/"
+
+
+def test_a_test_that_is_still_rated_is_not_opened(page: Client, unfinished: SealedTest) -> None:
+    assert "Close the test first" in text_of(page, f"{BASE}tests/{unfinished.split_id}/open/")
 
 
 def test_opening_counts_and_leads_to_the_licence(page: Client, sealed: SealedTest, run: Run) -> None:
-    assert sealed.evaluation is not None
     address = f"{BASE}tests/{sealed.split_id}/open/"
-    assert "Close the test first" in text_of(page, address)
-    sealed_test_close(test=sealed, run=sealed.evaluation.run)
     assert "24 of 24 test answers scored" in text_of(page, address)
     response = page.post(address, {"run_metric": run.metrics.get().pk})
     licence = Licence.objects.get()
@@ -173,8 +183,6 @@ def test_a_run_leads_to_the_test_that_waits_for_its_version(
 ) -> None:
     waits = "was not opened for this version yet"
     assert waits in text_of(page, f"/p/physics/runs/{run.pk}/")
-    assert sealed.evaluation is not None
-    sealed_test_close(test=sealed, run=sealed.evaluation.run)
     licence = sealed_test_open(test=sealed, run_metric=run.metrics.get())
     assert waits not in text_of(page, f"/p/physics/runs/{run.pk}/")
     shown = page.get(f"{BASE}licences/{licence.pk}/").content.decode()

@@ -123,10 +123,7 @@ def test_from_a_look_to_a_licence_in_twelve_pages(
 
     test = SealedTest.objects.get()
     _rate(test.evaluation, rita)
-    assert f"/judges/tests/{test.split_id}/close/" in walk.open(align)
-    closing = f"/p/physics/judges/tests/{test.split_id}/close/"
-    walk.open(closing)
-    walk.send(closing, {})
+    assert f"/judges/tests/{test.split_id}/open/" in walk.open(align)
 
     _start_a_run(walk, metric, run)
     opening = f"/p/physics/judges/tests/{test.split_id}/open/"

@@ -1,0 +1,103 @@
+"""A test closes once every row of it has its ratings and every disagreement is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from evalsite.accounts.models import User
+from judging.core.licensing import Sizes
+from judging.people.adjudication import adjudicate
+from judging.people.assignments import claim
+from judging.people.models import Assignment, Item
+from judging.people.ratings import DeskRefused, undo
+from judging.records.seal import sealed_items
+from judging.trust.models import SealedTest
+from tests.judging.people.make import give, rate_each
+from tests.judging.trust.conftest import Draw
+
+pytestmark = pytest.mark.django_db
+TESTED = 8
+
+
+@pytest.fixture
+def test_of(draw: Draw) -> Callable[..., SealedTest]:
+    """Draw a test of eight rows, and a row each for train and dev: a rater holds ten at once."""
+
+    def drawn(overlap: int = 1) -> SealedTest:
+        return SealedTest.objects.get(split=draw(Sizes(1, 1, TESTED), overlap))
+
+    return drawn
+
+
+def is_open(test: SealedTest) -> bool:
+    return SealedTest.objects.get(pk=test.pk).open
+
+
+def in_test(test: SealedTest, held: Assignment) -> bool:
+    assert test.evaluation is not None
+    return held.item.row_id in sealed_items(test.evaluation.run)
+
+
+def of_first(item: Item) -> bool:
+    return item.row.line % 2 == 1
+
+
+def test_it_closes_with_the_last_rating_of_its_own_rows(
+    test_of: Callable[..., SealedTest], rita: User
+) -> None:
+    test = test_of()
+    assert test.evaluation is not None
+    held = claim(evaluation=test.evaluation, user=rita, count=10)
+    tested = [each for each in held if in_test(test, each)]
+    others = [each for each in held if not in_test(test, each)]
+    assert (len(tested), len(others)) == (TESTED, 2)
+    for each in tested[:-1]:
+        give(each, True)
+    assert is_open(test)
+    give(tested[-1], True)
+    test.refresh_from_db()
+    assert (test.open, len(test.labels), test.closed_by) == (False, TESTED, None)
+    for each in others:
+        give(each, True)  # dev and train go on
+
+
+def test_its_last_rating_cannot_be_undone(test_of: Callable[..., SealedTest], rita: User) -> None:
+    test = test_of()
+    assert test.evaluation is not None
+    held = claim(evaluation=test.evaluation, user=rita, count=10)
+    for each in sorted(held, key=lambda each: in_test(test, each)):
+        give(each, True)
+    with pytest.raises(DeskRefused) as refused:
+        undo(evaluation=test.evaluation, user=rita, key=uuid4())
+    assert refused.value.code == "test_closed"
+
+
+def test_a_disagreement_is_decided_before_it_closes(
+    test_of: Callable[..., SealedTest], rita: User, alice: User, bob: User
+) -> None:
+    test = test_of(overlap=2)
+    assert test.evaluation is not None
+    rate_each(test.evaluation, rita, of_first)
+    disputed = Item.objects.filter(
+        evaluation=test.evaluation, row__in=sealed_items(test.evaluation.run)
+    ).latest("pk")
+    rate_each(test.evaluation, alice, lambda item: of_first(item) != (item.pk == disputed.pk))
+    assert is_open(test)
+    adjudicate(item=disputed, values={0: True}, reason="it is right", by=bob)
+    test.refresh_from_db()
+    assert not test.open
+    assert [label["tier"] for label in test.labels].count("adjudicated") == 1
+
+
+def test_it_closes_with_an_agreement_of_two_raters(
+    test_of: Callable[..., SealedTest], rita: User, alice: User
+) -> None:
+    test = test_of(overlap=2)
+    assert test.evaluation is not None
+    rate_each(test.evaluation, rita, of_first)
+    assert is_open(test)
+    rate_each(test.evaluation, alice, of_first)
+    assert not is_open(test)
