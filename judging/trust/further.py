@@ -161,16 +161,19 @@ def proposed_sizes(test: SealedTest, free: FreeRows) -> Sizes:
     """As many rows as a test usually lacks, or the new ones at the share of the earlier ones; where it takes none, dev
     rows."""
     usual = Sizes()
-    growth = free.growth
-    most = growth.most if test.can_grow else 0
-    further = min(most, max(growth.fewest, usual.test - _tested(test)))
+    further = min(_most(test, free), max(free.growth.fewest, usual.test - _tested(test)))
     return Sizes(0, 0 if further else min(usual.dev, len(free.others)), further)
+
+
+def _most(test: SealedTest, free: FreeRows) -> int:
+    """How many rows can join the test."""
+    return free.growth.most if test.can_grow else 0
 
 
 def rows_of_further_draw(test: SealedTest, free: FreeRows, sizes: Sizes) -> RowCounts:
     """What a further draw comes to."""
-    most = free.growth.most if test.can_grow else 0
-    tested, further = _tested(test), min(sizes.test, most)
+    tested, most = _tested(test), _most(test, free)
+    further = min(sizes.test, most)
     others = min(sizes.dev + sizes.train, len(free.others), free.count - further)
     return RowCounts(tested + further, tested + most, further + others, len(free.looked_at))
 

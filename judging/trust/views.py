@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
@@ -59,10 +61,9 @@ def _draw(
     source = _chosen(request, sources)
     if source is None:
         return render(request, "trust/align.html", context)
-    sent = request.POST if request.method == "POST" else request.GET if "test" in request.GET else None
     doubted = has_doubted_rows(judge, definition, source)
     form = DrawForm(
-        sent,
+        _sent(request),
         metric=judge,
         definition=definition,
         source=source,
@@ -70,22 +71,22 @@ def _draw(
         doubted=doubted,
         reads_reference=reads_reference(definition),
     )
-    valid = form.is_valid()
-    context |= {"sources": sources, "source": source, "form": form}
-    context["alone"] = _rates_own(request, form, context["newest"])
+    form.is_valid()
     counts = rows_of_draw(form.sizes(), source, judge)
-    context["promise"] = promise_of(judge, definition, source, counts, form.chosen_overlap)
-    if part_wanted(request) and "part" in request.GET:
-        return render(request, "trust/_promise.html", context)
-    if request.method == "POST" and valid:
-        try:
-            _store_draw(request, judge, definition, source, form)
-        except ValidationError as error:
-            form.add_error(None, error)
-        else:
-            messages.success(request, _("Drawn. The test is sealed until you open it."))
-            return redirect("trust:align", judge.project.slug, judge.pk)
-    return render(request, "trust/align.html", context, status=422 if request.method == "POST" else 200)
+    context |= {
+        "sources": sources,
+        "source": source,
+        "form": form,
+        "alone": _rates_own(request, form, context["newest"]),
+        "promise": promise_of(judge, definition, source, counts, form.chosen_overlap),
+    }
+    return _drawn_or_shown(
+        request,
+        "trust/align.html",
+        context,
+        partial(_store_draw, request, judge, definition, source, form),
+        _("Drawn. The test is sealed until you open it."),
+    )
 
 
 @login_required
@@ -102,7 +103,7 @@ def further(request: HttpRequest, slug: str, split: int) -> HttpResponse:
         return render(request, "trust/further.html", context)
     free = free_rows(test, source)
     form = FurtherForm(
-        request.POST if request.method == "POST" else request.GET if "test" in request.GET else None,
+        _sent(request),
         test=test,
         free=free,
         metric=metric,
@@ -110,28 +111,49 @@ def further(request: HttpRequest, slug: str, split: int) -> HttpResponse:
         source=source,
         guideline=guideline_of(definition),
     )
-    valid = form.is_valid()
+    form.is_valid()
     counts = rows_of_further_draw(test, free, form.sizes())
     promise = promise_of(metric, definition, source, counts, form.chosen_overlap)
     context |= {"form": form, "free": free, "promise": promise, "alone": _rates_own(request, form, newest)}
+    return _drawn_or_shown(
+        request,
+        "trust/further.html",
+        context,
+        lambda: further_draw(
+            test=test,
+            definition=definition,
+            source=source,
+            sizes=form.sizes(),
+            asking=form.asking(),
+            user=signed_in(request),
+        ),
+        _("Drawn. The raters find the new rows in an evaluation of their own."),
+    )
+
+
+def _sent(request: HttpRequest) -> QueryDict | None:
+    """The form as it was sent, or as the page asks what it buys; None on the first visit."""
+    if request.method == "POST":
+        return request.POST
+    return request.GET if "test" in request.GET else None
+
+
+def _drawn_or_shown(
+    request: HttpRequest, template: str, context: dict[str, Any], draw: Callable[[], object], success: str
+) -> HttpResponse:
+    """Draw if the context's form was posted and is valid; otherwise the page, or of it what the draw buys."""
+    form, metric = context["form"], context["metric"]
     if part_wanted(request) and "part" in request.GET:
         return render(request, "trust/_promise.html", context)
-    if request.method == "POST" and valid:
+    if request.method == "POST" and form.is_valid():
         try:
-            further_draw(
-                test=test,
-                definition=definition,
-                source=source,
-                sizes=form.sizes(),
-                asking=form.asking(),
-                user=signed_in(request),
-            )
+            draw()
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            messages.success(request, _("Drawn. The raters find the new rows in an evaluation of their own."))
-            return redirect("trust:align", slug, metric.pk)
-    return render(request, "trust/further.html", context, status=422 if request.method == "POST" else 200)
+            messages.success(request, success)
+            return redirect("trust:align", metric.project.slug, metric.pk)
+    return render(request, template, context, status=422 if request.method == "POST" else 200)
 
 
 def _rates_own(request: HttpRequest, form: DrawForm, newest: MetricVersion) -> bool:

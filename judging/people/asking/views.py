@@ -69,7 +69,7 @@ def metrics_to_ask(run: Run) -> list[RunMetric]:
 def _left_out(run: Run) -> str:
     """The names of the metrics whose verdicts have no corrected score: comparisons and categories."""
     definitions = definitions_now(run)
-    return ", ".join(
+    return _(", ").join(
         metric.name
         for metric in run.metrics.order_by("number")
         if why_not_asked(run, definitions[metric.pk]) in UNCORRECTED
