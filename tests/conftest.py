@@ -73,9 +73,10 @@ ALIKE_ON_ALL_DATABASES = {  # folder: the names of its test files; *: all that i
     "judging/runs": "new_run",
     "judging/status": "*",
     "judging/transfer/export": "files other_tools",
-    "judging/trust": "judges whole_path",
+    "judging/trust": "improving judges kinds_drawn labels_there suggestions whole_path",
     "processes": "base_path client evaluate hostile_judges serve slow_clients supervisor",
 }
+ONE_IS_ENOUGH = {"who": "adam", "protocol": "chat"}  # parameters that another database does not depend on
 ALIKE_BY_NAME = ("page.py", "pages.py", "_command.py")
 
 # Under CI, examples are the same every time, so that only a code change can make a test fail; developers get new ones.
@@ -200,8 +201,9 @@ def may_differ(item: pytest.Item) -> bool:
     commands and figures whose queries are covered by other tests: those of services and frames, and
     test_every_address.py, which opens every page as an administrator."""
     uses = item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
-    of_another_role = getattr(item, "callspec", None) and item.callspec.params.get("who", "adam") != "adam"
-    return bool(uses) and not of_another_role
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    is_repeated = any(params.get(name, enough) != enough for name, enough in ONE_IS_ENOUGH.items())
+    return bool(uses) and not is_repeated and item.get_closest_marker("alike") is None
 
 
 def is_alike(path: Path) -> bool:

@@ -224,6 +224,7 @@ def draw_more(split: Split, run: Run, *raters: User) -> Evaluation:
     return drawn.evaluation
 
 
+@pytest.mark.alike
 def test_a_sealed_label_is_found_only_where_it_is_given_and_adjudicated(
     cast: dict[str, User],
     client_of: ClientOf,
