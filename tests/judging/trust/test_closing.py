@@ -15,6 +15,7 @@ from judging.people.models import Assignment, Item
 from judging.people.ratings import DeskRefused, undo
 from judging.records.seal import sealed_items
 from judging.trust.models import SealedTest
+from judging.trust.progress import progress_of
 from tests.judging.people.make import give, rate_each
 from tests.judging.trust.conftest import Draw
 
@@ -60,8 +61,10 @@ def test_it_closes_with_the_last_rating_of_its_own_rows(
     give(tested[-1], True)
     test.refresh_from_db()
     assert (test.open, len(test.labels), test.closed_by) == (False, TESTED, None)
+    assert progress_of(test).next_evaluation == test.evaluation
     for each in others:
-        give(each, True)  # dev and train go on
+        give(each, True)
+    assert progress_of(test).complete
 
 
 def test_its_last_rating_cannot_be_undone(test_of: Callable[..., SealedTest], rita: User) -> None:

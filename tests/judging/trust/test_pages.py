@@ -15,6 +15,7 @@ from judging.metrics.models import Metric
 from judging.metrics.services import metric_edit
 from judging.people.assignments import raters_add
 from judging.people.models import Evaluation, Item
+from judging.people.services import evaluation_close
 from judging.records.models import Run
 from judging.trust.licence_page import places_below
 from judging.trust.models import Licence, SealedTest
@@ -146,6 +147,18 @@ def test_judging_the_rows_comes_before_opening(
     assert steps() == ["done", "done", "done", "next"]
     run.metrics.update(metric_version=None)
     assert steps() == ["done", "next", "done", "later"]
+
+
+def test_rows_of_dev_can_be_rated_after_closing(page: Client, unfinished: SealedTest, metric: Metric) -> None:
+    def rates() -> bool:
+        shown = page.get(f"{BASE}{metric.pk}/").content.decode()
+        return f'/p/physics/evaluations/{unfinished.evaluation.run_id}/">Add raters' in shown
+
+    assert unfinished.evaluation is not None
+    page.post(f"{BASE}tests/{unfinished.split_id}/close/")
+    assert rates()
+    evaluation_close(evaluation=unfinished.evaluation, by=None)
+    assert not rates()
 
 
 def test_who_has_rated_goes_on_with_the_judge(sealed: SealedTest, adam: User, client_of: ClientOf) -> None:
