@@ -50,7 +50,7 @@ def components(request: HttpRequest) -> HttpResponse:
     icons = sorted(path.stem for path in (settings.BASE_DIR / "static" / "vendor" / "lucide").glob("*.svg"))
     context = {
         "icons": icons,
-        "states": [*JudgementState.values, *RunState.values],
+        "states": [*JudgementState.choices, *RunState.choices],
         "tones": ["", "accent", "warn", "bad", "info"],
         "kinds": ["info", "success", "warning", "error"],
         "numbers": range(1, 7),
