@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from django.core.exceptions import ValidationError
 from django.db.models import F, Q, QuerySet
 
 from judging.people.adjudication import differing
@@ -21,7 +24,10 @@ def complete_tests_close(evaluation: Evaluation) -> None:
             return
         test = SealedTest.objects.select_for_update().get(pk=pk)  # the last ratings of two draws at once
         if test.open and not any(_has_unrated(each) or _has_undecided(each) for each in test.evaluations):
-            sealed_test_close(test=test, run=test.labelled_runs[0])
+            with suppress(
+                ValidationError
+            ):  # none of its rows is rated here, as where only dev rows were drawn
+                sealed_test_close(test=test, run=test.labelled_runs[0])
 
 
 def _has_unrated(evaluation: Evaluation) -> bool:

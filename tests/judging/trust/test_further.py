@@ -235,6 +235,17 @@ def test_nothing_left_to_draw_is_said(split: Split, run: Run, alice: User, clien
     assert "No row is left" in shown
 
 
+def test_dev_rows_can_be_rated_where_the_evaluation_of_the_test_was_deleted(
+    draw: Draw, run: Run, alice: User, rita: User
+) -> None:
+    split = fresh(draw(Sizes(4, 6, 5)))
+    drawn = draw_more(split, Source(run.version, run), Sizes(0, 2, 0), alice, rita)
+    SealedTest.objects.filter(split=split).update(evaluation=None)
+    assert drawn.evaluation is not None
+    rate_each(drawn.evaluation, rita, lambda item: True)
+    assert fresh(split).test.open
+
+
 def test_a_project_that_deletes_the_further_evaluation_keeps_the_split(
     draw: Draw, run: Run, alice: User, rita: User, project: Project
 ) -> None:
