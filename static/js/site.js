@@ -277,7 +277,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   detail.shouldSwap = false;
   toast(document.body.dataset.signedOut, "error");
 });
-document.addEventListener("htmx:sendError", () => toast(document.body.dataset.failed, "error"));
+document.addEventListener("htmx:sendError", () => toast(document.body.dataset[navigator.onLine ? "failed" : "offline"], "error"));
 
 /** Sends a POST with what `body()` returns, again if the user has signed in anew meanwhile; null if signed out. */
 export async function post(address, body, options = {}) {
@@ -506,6 +506,14 @@ addEventListener("pageshow", () => {
 });
 
 if (draft()?.hasAttribute("data-unsaved")) save();
+
+// The browser would replace the page, and what was typed, by its own error. Scripts that keep what they send come first.
+addEventListener("submit", (event) => {
+  if (navigator.onLine || event.defaultPrevented) return;
+  event.preventDefault();
+  leaving = false;
+  toast(document.body.dataset.offline, "error");
+});
 
 // Browsers send nothing for a number field with other characters: say so in the page's own words.
 document.addEventListener("submit", (event) => {

@@ -87,6 +87,18 @@ def test_a_form_beyond_the_limit_is_not_sent_and_keeps_its_text(
     expect(page.get_by_label("Name")).to_have_value("x" * 3000)
 
 
+def test_a_form_that_is_sent_offline_keeps_its_text(enter: Enter, olga: User) -> None:
+    page = enter(olga, "/projects/new/")
+    page.get_by_label("Name").fill("Chemistry")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("You are offline")
+    page.context.set_offline(False)
+    expect(page.get_by_label("Name")).to_have_value("Chemistry")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", name="Chemistry")).to_be_visible()
+
+
 def test_the_header_stands_still_from_page_to_page(enter: Enter, adam: User, project: Project) -> None:
     run = a_judged_run(project, rows=1)
     places = set()
