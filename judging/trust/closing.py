@@ -24,9 +24,8 @@ def complete_tests_close(evaluation: Evaluation) -> None:
             return
         test = SealedTest.objects.select_for_update().get(pk=pk)  # the last ratings of two draws at once
         if test.open and not any(_has_unrated(each) or _has_undecided(each) for each in test.evaluations):
-            with suppress(
-                ValidationError
-            ):  # none of its rows is rated here, as where only dev rows were drawn
+            # Refused where none of its rows is rated, as where its own evaluation was deleted.
+            with suppress(ValidationError):
                 sealed_test_close(test=test, run=test.labelled_runs[0])
 
 

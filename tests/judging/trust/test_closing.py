@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -9,9 +10,11 @@ import pytest
 
 from evalsite.accounts.models import User
 from judging.core.licensing import Sizes
+from judging.core.results_file.rating_lines import read_lines
 from judging.people.adjudication import adjudicate
 from judging.people.assignments import claim
 from judging.people.models import Assignment, Item
+from judging.people.rating_batch import RatingBatch
 from judging.people.ratings import DeskRefused, undo
 from judging.records.seal import sealed_items
 from judging.trust.models import SealedTest
@@ -103,4 +106,20 @@ def test_it_closes_with_an_agreement_of_two_raters(
     rate_each(test.evaluation, rita, of_first)
     assert is_open(test)
     rate_each(test.evaluation, alice, of_first)
+    assert not is_open(test)
+
+
+def test_the_last_ratings_may_come_from_a_file(test_of: Callable[..., SealedTest], rita: User) -> None:
+    test = test_of()
+    evaluation = test.evaluation
+    assert evaluation is not None
+    (criterion,) = evaluation.criteria.values()
+    items = evaluation.items.select_related("row", "response__candidate")
+    lines = [
+        {"row": item.row.line, "candidate": "alpha", "rater": "rita", "values": {criterion.name: True}}
+        for item in items
+    ]
+    text = "\n".join(map(json.dumps, lines))
+    imported = RatingBatch(evaluation, list(read_lines(text, [criterion]))).import_lines()
+    assert (imported.new, imported.wrong) == (10, [])
     assert not is_open(test)
