@@ -146,6 +146,7 @@ DETAILS = {
     "versions": pgettext_lazy("log", "versions"),
     "why": pgettext_lazy("log", "why"),
 }
+_PLACES = {name: place for place, name in enumerate(DETAILS)}
 
 CodeLabels = Mapping[tuple[str, str], Callable[[str], str]]
 CODE_LABELS = Hook[CodeLabels]("evalsite.accounts.audit_log.CODE_LABELS")
@@ -291,8 +292,7 @@ class LogPage:
 
 def _in_order(detail: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """PostgreSQL does not keep the order of names in JSON."""
-    order = list(DETAILS)
-    return sorted(detail.items(), key=lambda pair: order.index(pair[0]) if pair[0] in DETAILS else len(order))
+    return sorted(detail.items(), key=lambda pair: _PLACES.get(pair[0], len(_PLACES)))
 
 
 def _time(name: str, value: Any) -> datetime | None:

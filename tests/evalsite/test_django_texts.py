@@ -16,7 +16,7 @@ import evalsite.django_texts as django_texts
 OF_DJANGO = Path(django.__file__).parent
 
 
-def django_s() -> set[str]:
+def sentences_of_django() -> set[str]:
     texts: set[str] = set()
     for folder in ("conf", "contrib/auth"):
         with (OF_DJANGO / folder / "locale/zh_Hans/LC_MESSAGES/django.mo").open("rb") as file:
@@ -31,7 +31,7 @@ def test_each_is_a_sentence_of_django() -> None:
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     listed = {ast.literal_eval(call.args[0]) for call in calls}
     assert len(listed) > 30
-    assert listed - django_s() == set()
+    assert listed - sentences_of_django() == set()
 
 
 @pytest.mark.parametrize(

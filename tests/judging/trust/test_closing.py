@@ -27,13 +27,13 @@ TESTED = 8
 
 
 @pytest.fixture
-def test_of(draw: Draw) -> Callable[..., SealedTest]:
+def drawn(draw: Draw) -> Callable[..., SealedTest]:
     """Draw a test of eight rows, and a row each for train and dev: a rater holds ten at once."""
 
-    def drawn(overlap: int = 1) -> SealedTest:
+    def draw_test(overlap: int = 1) -> SealedTest:
         return SealedTest.objects.get(split=draw(Sizes(1, 1, TESTED), overlap))
 
-    return drawn
+    return draw_test
 
 
 def is_open(test: SealedTest) -> bool:
@@ -49,10 +49,8 @@ def of_first(item: Item) -> bool:
     return item.row.line % 2 == 1
 
 
-def test_it_closes_with_the_last_rating_of_its_own_rows(
-    test_of: Callable[..., SealedTest], rita: User
-) -> None:
-    test = test_of()
+def test_it_closes_with_the_last_rating_of_its_own_rows(drawn: Callable[..., SealedTest], rita: User) -> None:
+    test = drawn()
     assert test.evaluation is not None
     held = claim(evaluation=test.evaluation, user=rita, count=10)
     tested = [each for each in held if in_test(test, each)]
@@ -70,8 +68,8 @@ def test_it_closes_with_the_last_rating_of_its_own_rows(
     assert progress_of(test).complete
 
 
-def test_its_last_rating_cannot_be_undone(test_of: Callable[..., SealedTest], rita: User) -> None:
-    test = test_of()
+def test_its_last_rating_cannot_be_undone(drawn: Callable[..., SealedTest], rita: User) -> None:
+    test = drawn()
     assert test.evaluation is not None
     held = claim(evaluation=test.evaluation, user=rita, count=10)
     for each in sorted(held, key=lambda each: in_test(test, each)):
@@ -82,9 +80,9 @@ def test_its_last_rating_cannot_be_undone(test_of: Callable[..., SealedTest], ri
 
 
 def test_a_disagreement_is_decided_before_it_closes(
-    test_of: Callable[..., SealedTest], rita: User, alice: User, bob: User
+    drawn: Callable[..., SealedTest], rita: User, alice: User, bob: User
 ) -> None:
-    test = test_of(overlap=2)
+    test = drawn(overlap=2)
     assert test.evaluation is not None
     rate_each(test.evaluation, rita, of_first)
     disputed = Item.objects.filter(
@@ -99,9 +97,9 @@ def test_a_disagreement_is_decided_before_it_closes(
 
 
 def test_it_closes_with_an_agreement_of_two_raters(
-    test_of: Callable[..., SealedTest], rita: User, alice: User
+    drawn: Callable[..., SealedTest], rita: User, alice: User
 ) -> None:
-    test = test_of(overlap=2)
+    test = drawn(overlap=2)
     assert test.evaluation is not None
     rate_each(test.evaluation, rita, of_first)
     assert is_open(test)
@@ -109,8 +107,8 @@ def test_it_closes_with_an_agreement_of_two_raters(
     assert not is_open(test)
 
 
-def test_the_last_ratings_may_come_from_a_file(test_of: Callable[..., SealedTest], rita: User) -> None:
-    test = test_of()
+def test_the_last_ratings_may_come_from_a_file(drawn: Callable[..., SealedTest], rita: User) -> None:
+    test = drawn()
     evaluation = test.evaluation
     assert evaluation is not None
     (criterion,) = evaluation.criteria.values()
